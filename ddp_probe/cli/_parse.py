@@ -18,11 +18,11 @@ class _Parser(argparse.ArgumentParser):
 
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""
-        found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        match = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         import difflib
 
         known = [name for name in self._option_string_actions if name.startswith("--")]
-        close = difflib.get_close_matches(found[1], known, n=1, cutoff=0.6) if found else []
+        close = difflib.get_close_matches(match[1], known, n=1, cutoff=0.6) if match else []
         return close[0] if close else ""
 
 
@@ -104,9 +104,9 @@ def ranks_of(texts: List[str]) -> Ranks:
     spans: List[Tuple[int, int]] = []
     launchers = False
     for part in ",".join(texts).split(","):
-        found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if found:
-            spans.append((int(found[1]), int(found[2] or found[1])))
+        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        if match:
+            spans.append((int(match[1]), int(match[2] or match[1])))
         elif part.strip().lower() in ("l", "launcher"):
             launchers = True
         else:
@@ -125,8 +125,8 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 def size_of(text: str, option: str, smallest: int, example: str) -> int:
     """Return the number of bytes that an option names."""
-    found = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
-    count = int(found[1]) * _UNITS[found[2]] if found else 0
+    match = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    count = int(match[1]) * _UNITS[match[2]] if match else 0
     if count < smallest:
         raise UsageError("%s %s is not a valid size." % (option, text), "Write a number of at least %d, such as %s." % (smallest, example))
     return count

@@ -58,4 +58,4 @@ def _filled(shell: str, rows: Dict[str, str]) -> str:
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions", "completion." + shell), encoding="utf-8") as file:
         script = file.read()
     marks = r"(?m)^ *# @({0})@$|@({0})@".format("|".join(rows))
-    return re.sub(marks, lambda found: rows[found.group(1) or found.group(2)], script)
+    return re.sub(marks, lambda match: rows[match.group(1) or match.group(2)], script)

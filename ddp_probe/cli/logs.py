@@ -103,7 +103,7 @@ class _Choice:
         if not self.ranks(entry.head.rank) or (self._since is not None and entry.when < self._since):
             return False
         if self._events:
-            return any(fnmatch.fnmatchcase(name, one) for one in self._events) and (not self._errors or _failed(entry))
+            return any(fnmatch.fnmatchcase(name, event) for event in self._events) and (not self._errors or _failed(entry))
         return _failed(entry) if self._errors else self._raw or name != "probe.coverage"
 
 
@@ -176,8 +176,8 @@ def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
     """Return whether a file may contain a requested rank, to skip others unread. A solo program may get its rank after its file is named."""
     from ddp_probe.reading import log_lines
 
-    found = _FILE.match(os.path.basename(file))
-    if found is None or ranks(int(found[1])):
+    match = _FILE.match(os.path.basename(file))
+    if match is None or ranks(int(match[1])):
         return True
     last = log_lines.last(file).get("rank")
     if isinstance(last, int) and not ranks(last):

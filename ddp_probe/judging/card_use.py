@@ -78,8 +78,8 @@ def wrap_calls(process: LoggedProcess) -> "List[LoggedCall[Any]]":
 
 def number(device: str) -> Optional[int]:
     """Return the card's number in '3' and 'cuda:3'."""
-    found = _NUMBER.search(device)
-    return int(found.group(1)) if found else None
+    match = _NUMBER.search(device)
+    return int(match.group(1)) if match else None
 
 
 @fact
@@ -145,11 +145,11 @@ def named_card(use: CardUse) -> "Optional[LoggedCall[Any]]":
 def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
     """Return the ranks that should use another card: all, if all of a host are on one card, else those with another number."""
     here = Counter(machine(use.process) for use in uses(run))
-    found: List[CardUse] = []
+    card_uses: List[CardUse] = []
     for group in groups:
         astray = [use for use in group if use.process.local_rank is not None and use.process.local_rank != use.slot]
-        found.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
-    return [use.process.rank for use in found if use.process.rank is not None]
+        card_uses.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
+    return [use.process.rank for use in card_uses if use.process.rank is not None]
 
 
 def lost(run: Run) -> List[Failed]:

@@ -181,9 +181,9 @@ def words(change: Change, own: Callable[["InSource"], Optional[Names]] = lambda 
     return " ".join(_sentences(change, own))
 
 
-def shell(found: Sequence[Edit]) -> List[str]:
+def shell(edits: Sequence[Edit]) -> List[str]:
     """Return the lines that a shell is to be given."""
-    return [each.shell for each in found if isinstance(each, (Variable, LaunchCommand))]
+    return [each.shell for each in edits if isinstance(each, (Variable, LaunchCommand))]
 
 
 def plain(code: str, **names: str) -> str:

@@ -15,7 +15,7 @@ from ddp_probe.reading.splits import BACKWARD, FORWARD
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 
-_ABOUT_GROUPS = frozenset(one.name for one in OPERATIONS if ABOUT_GROUPS <= one.code < BATCH)
+_ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
 
@@ -33,16 +33,16 @@ def abandoned(run: Run) -> Optional[Abandoned]:
     """Return the first such call, if the ledgers of those that left hold all that they made."""
     standings = standings_of(run)
     found = [
-        Abandoned(rank, one, _told(one), standings.ranks[rank].wall(one.left_ns), _without(standings, rank, one))
-        for rank, one in _lost_calls(standings)
+        Abandoned(rank, phase, _told(phase), standings.ranks[rank].wall(phase.left_ns), _without(standings, rank, phase))
+        for rank, phase in _lost_calls(standings)
     ]
     return min((one for one in found if one.left), key=lambda one: one.when, default=None)
 
 
 def _lost_calls(standings: Standings) -> Iterator[Tuple[int, Union[Record, Phase]]]:
     for rank, standing in standings.ranks.items():
-        yield from ((rank, one) for one in standing.ledger.raised if _counts(one) and not _tried(standings, one))
-        yield from ((rank, one) for one in standing.ledger.phases if _failed(one) and one.name in (BACKWARD, FORWARD))
+        yield from ((rank, record) for record in standing.ledger.raised if _counts(record) and not _tried(standings, record))
+        yield from ((rank, phase) for phase in standing.ledger.phases if _failed(phase) and phase.name in (BACKWARD, FORWARD))
 
 
 def _told(call: Union[Record, Phase]) -> str:
@@ -70,16 +70,19 @@ def disagreements(run: Run) -> Iterator[Undecided]:
     """Yield what has to be answered before a run is clear, the strongest evidence alone."""
     standings = standings_of(run)
     for ask in (_raised, _unequal, _inside, _phases, _steps):
-        found = ask(standings)
-        if found is not None:
-            yield found
+        undecided = ask(standings)
+        if undecided is not None:
+            yield undecided
             return
 
 
 def _raised(standings: Standings) -> Optional[Undecided]:
     """Tell of calls that raised; not of one that raised on all ranks, after which all went on to other calls: the job had another way."""
     found = [
-        (rank, one) for rank, standing in standings.ranks.items() for one in standing.ledger.raised if _counts(one) and not _tried(standings, one)
+        (rank, record)
+        for rank, standing in standings.ranks.items()
+        for record in standing.ledger.raised
+        if _counts(record) and not _tried(standings, record)
     ]
     if not found:
         return None
@@ -102,7 +105,7 @@ def _tried(standings: Standings, record: Record) -> bool:
 
 
 def _went_on(standing: Standing, group: str, number: int) -> bool:
-    raised = any(one.group is not None and one.group.id == group and one.seq == number for one in standing.ledger.raised)
+    raised = any(record.group is not None and record.group.id == group and record.seq == number for record in standing.ledger.raised)
     return raised and standing.count(group) > number
 
 
@@ -140,7 +143,9 @@ def _of_counts(standings: Standings, name: str, counts: Dict[int, int]) -> Undec
 
 def _inside(standings: Standings) -> Optional[Undecided]:
     """Tell of ranks that were in a call when they ended; work that nobody waited for does not count."""
-    found = [(rank, one.inside) for rank, one in sorted(standings.ranks.items()) if one.inside is not None and _counts(one.inside)]
+    found = [
+        (rank, standing.inside) for rank, standing in sorted(standings.ranks.items()) if standing.inside is not None and _counts(standing.inside)
+    ]
     if not found:
         return None
     ranks, record = [rank for rank, _ in found], found[0][1]
@@ -149,7 +154,7 @@ def _inside(standings: Standings) -> Optional[Undecided]:
 
 def _phases(standings: Standings) -> Optional[Undecided]:
     """Tell of a pass, a step of an optimizer or a loop that raised the last time, on some ranks or on all."""
-    found = [(rank, one) for rank, standing in sorted(standings.ranks.items()) for one in standing.ledger.phases if _failed(one)]
+    found = [(rank, phase) for rank, standing in sorted(standings.ranks.items()) for phase in standing.ledger.phases if _failed(phase)]
     if not found:
         return None
     ranks, phase = sorted({rank for rank, _ in found}), found[0][1]

@@ -31,9 +31,9 @@ def names(edit: change.InSource) -> Optional[change.Names]:
     """Return what the names in an edit stand for in the job's call; None if that is not at hand."""
     if not isinstance(edit, change.NAMED) or edit.site is None:
         return None
-    found = job_source.read(edit.site.file) if edit.site.file.endswith(".py") else None
-    lines = found.text.splitlines() if found is not None else []
-    tree = parsed(lines) if found is not None else None
+    job_file = job_source.read(edit.site.file) if edit.site.file.endswith(".py") else None
+    lines = job_file.text.splitlines() if job_file is not None else []
+    tree = parsed(lines) if job_file is not None else None
     own = own_call(lines, tree, edit) if tree is not None else None
     if own is None or tree is None:
         return None

@@ -119,32 +119,34 @@ def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule
     """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is not a time to compare with."""
     groups = {group_of(finding.cause) for finding in findings}
     slugs = {finding.slug for finding in findings}
-    new = [one for one in told if group_of(one.cause) not in groups and not slugs.intersection(rules[one.slug].yields_to)]
+    new = [finding for finding in told if group_of(finding.cause) not in groups and not slugs.intersection(rules[finding.slug].yields_to)]
     if any(finding.severity == ERROR for finding in findings):
-        new = [one for one in new if not rules[one.slug].last_resort]
+        new = [finding for finding in new if not rules[finding.slug].last_resort]
     return _weigh(_better(_itself_first(new), rules))
 
 
-def _itself_first(told: List[Finding]) -> List[Finding]:
+def _itself_first(findings: List[Finding]) -> List[Finding]:
     """Drop what ranks say of others if one that says nothing of them failed by itself: the lines of several ranks are in no order of time."""
-    waits = [one for one in told if one.severity == ERROR and one.explains and of_others(one.explains[0])]
-    speak = {failure.rank for one in waits for failure in one.explains} - {None}
-    itself = [one for one in told if group_of(one.cause) in _ITSELF and one not in waits and not speak.intersection(one.ranks)]
-    return [one for one in told if one not in waits] if itself else told
+    waits = [finding for finding in findings if finding.severity == ERROR and finding.explains and of_others(finding.explains[0])]
+    speak = {failure.rank for finding in waits for failure in finding.explains} - {None}
+    itself = [
+        finding for finding in findings if group_of(finding.cause) in _ITSELF and finding not in waits and not speak.intersection(finding.ranks)
+    ]
+    return [finding for finding in findings if finding not in waits] if itself else findings
 
 
-def _better(found: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
+def _better(findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
     """Drop each finding that another one supersedes."""
-    slugs = {finding.slug for finding in found}
-    kept = [finding for finding in found if not slugs.intersection(rules[finding.slug].yields_to)]
+    slugs = {finding.slug for finding in findings}
+    kept = [finding for finding in findings if not slugs.intersection(rules[finding.slug].yields_to)]
     certain = [finding for finding in kept if not rules[finding.slug].last_resort]
     return certain if any(finding.severity == ERROR for finding in certain) else kept
 
 
-def _weigh(found: List[Finding]) -> List[Finding]:
+def _weigh(findings: List[Finding]) -> List[Finding]:
     """Order by time; fold later errors under the first one."""
-    errors = sorted((finding for finding in found if finding.severity == ERROR), key=_time)
-    warnings = sorted((finding for finding in found if finding.severity != ERROR), key=_time)
+    errors = sorted((finding for finding in findings if finding.severity == ERROR), key=_time)
+    warnings = sorted((finding for finding in findings if finding.severity != ERROR), key=_time)
     for later in errors[1:]:
         errors[0].consequences.append("%s %s: %s" % (later.id, later.slug, later.verdict))
         errors[0].explains.extend(later.explains)
@@ -161,7 +163,7 @@ def _not_again(finding: Finding, run: Run) -> Finding:
 
 def _with_dumps(finding: Finding, run: Run) -> Finding:
     """Add to a finding from the ledgers what dumps of torch's Flight Recorder say."""
-    if not any(one.file.endswith(SUFFIX) for one in finding.evidence):
+    if not any(evidence.file.endswith(SUFFIX) for evidence in finding.evidence):
         return finding
     from ddp_probe.judging import recorder_check  # It reads pickles, and few findings need it.
 

@@ -43,7 +43,8 @@ def late(run: Run) -> Optional[LateRanks]:
 def members(run: Run) -> Dict[int, StepMember]:
     """Return what is compared of each rank."""
     return {
-        rank: lateness.member(one.ledger.steps, one.ledger.sums, one.ledger.groups, one.ledger.pairs) for rank, one in standings_of(run).ranks.items()
+        rank: lateness.member(standing.ledger.steps, standing.ledger.sums, standing.ledger.groups, standing.ledger.pairs)
+        for rank, standing in standings_of(run).ranks.items()
     }
 
 
@@ -52,44 +53,47 @@ def shares(run: Run) -> Dict[int, float]:
     return {rank: waited.share for rank, waited in lateness.waits(members(run)).items()}
 
 
-def host(run: Run, found: LateRanks) -> str:
+def host(run: Run, late_ranks: LateRanks) -> str:
     """Return the name of the host whose ranks these are, all of them; empty if they are not all ranks of one of several hosts."""
-    return lateness.whole_host({rank: process.host for rank, process in run.ranks.items()}, found)
+    return lateness.whole_host({rank: process.host for rank, process in run.ranks.items()}, late_ranks)
 
 
-def who(run: Run, found: LateRanks) -> str:
+def who(run: Run, late_ranks: LateRanks) -> str:
     """Name the late ranks with their host, or the host whose ranks they are."""
-    whole = host(run, found)
+    whole = host(run, late_ranks)
     if whole:
-        return "host %s (%s)" % (whole, named(found.ranks))
-    hosts = sorted({run.ranks[rank].host for rank in found.ranks if rank in run.ranks} - {""})
-    return named(found.ranks) + (" on %s" % ", ".join(hosts) if 0 < len(hosts) <= 2 else "")
+        return "host %s (%s)" % (whole, named(late_ranks.ranks))
+    hosts = sorted({run.ranks[rank].host for rank in late_ranks.ranks if rank in run.ranks} - {""})
+    return named(late_ranks.ranks) + (" on %s" % ", ".join(hosts) if 0 < len(hosts) <= 2 else "")
 
 
 def sites(run: Run) -> Dict[WaitSite, Dict[int, WaitTime]]:
     """Return what each rank has spent in the collectives of each line, that with most time first."""
     found: Dict[WaitSite, Dict[int, WaitTime]] = {}
     for rank, standing in standings_of(run).ranks.items():
-        for one in standing.ledger.sums:
-            if one.group is not None:
-                line = WaitSite(one.op, one.group.id, one.site)
-                found.setdefault(line, {})[rank] = WaitTime(one.calls, one.inside_ns / 1e9, one.longest_ns / 1e9)
+        for call_sum in standing.ledger.sums:
+            if call_sum.group is not None:
+                line = WaitSite(call_sum.op, call_sum.group.id, call_sum.site)
+                found.setdefault(line, {})[rank] = WaitTime(call_sum.calls, call_sum.inside_ns / 1e9, call_sum.longest_ns / 1e9)
     return dict(sorted(found.items(), key=lambda item: -sum(time.inside for time in item[1].values())))
 
 
-def by_sums(run: Run, found: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]:
+def by_sums(run: Run, late_ranks: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]:
     """Yield the lines at which the late ranks came last over the whole run: how often all called it, and by how many seconds in the mean.
 
     The sums of the times at which the calls began are compared on the common clock, and only if all ranks have made as many calls.
     """
     entered: Dict[WaitSite, Dict[int, Tuple[int, int]]] = {}
-    for rank in (*found.ranks, *found.others):
+    for rank in (*late_ranks.ranks, *late_ranks.others):
         standing = standings_of(run).ranks[rank]
         base = int((standing.ledger.base + standing.process.offset) * 1e9)
-        for one in standing.ledger.sums:
-            if one.group is not None and one.calls >= FEW:
-                entered.setdefault(WaitSite(one.op, one.group.id, one.site), {})[rank] = one.calls, one.entered_ns + one.calls * base
-    slow, rest = frozenset(found.ranks), frozenset(found.others)
+        for call_sum in standing.ledger.sums:
+            if call_sum.group is not None and call_sum.calls >= FEW:
+                entered.setdefault(WaitSite(call_sum.op, call_sum.group.id, call_sum.site), {})[rank] = (
+                    call_sum.calls,
+                    call_sum.entered_ns + call_sum.calls * base,
+                )
+    slow, rest = frozenset(late_ranks.ranks), frozenset(late_ranks.others)
     for line, ranks in entered.items():
         behind = _behind(ranks, slow, rest)
         if behind > 0:
@@ -107,8 +111,8 @@ def _behind(ranks: Dict[int, Tuple[int, int]], slow: FrozenSet[int], rest: Froze
 
 def waited(run: Run) -> Dict[int, str]:
     """Return how much longer each rank waits in a typical step than those that are late; nothing if nobody is late."""
-    found = late(run)
-    if found is None:
+    late_ranks = late(run)
+    if late_ranks is None:
         return {}
-    text = "%s a step" % milliseconds(found.waited)
-    return {**dict.fromkeys(found.others, text), **dict.fromkeys(found.ranks, "is late")}
+    text = "%s a step" % milliseconds(late_ranks.waited)
+    return {**dict.fromkeys(late_ranks.others, text), **dict.fromkeys(late_ranks.ranks, "is late")}

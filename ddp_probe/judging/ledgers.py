@@ -189,9 +189,9 @@ class Standing(LedgerStanding):
 
     def batches(self) -> Tuple[int, bool]:
         """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
-        found = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
-        over = found is not None and found.state == "raised"
-        return (found.times - over if found is not None else 0), over
+        phase = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
+        over = phase is not None and phase.state == "raised"
+        return (phase.times - over if phase is not None else 0), over
 
     def where(self) -> str:
         """Say where it stands."""
@@ -272,8 +272,8 @@ def _at(site: Optional[schema.Site]) -> str:
 def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
     """Return the backward pass that raised because other ranks were gone, if the rank has called nothing since."""
     called_at = ledger.last.entered_ns if ledger.last is not None else 0
-    found = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
-    return found[0] if found else None
+    phases = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
+    return phases[0] if phases else None
 
 
 def _raised_last(ledger: RankLedger) -> bool:
@@ -330,16 +330,16 @@ class Standings(NamedTuple):
 @fact
 def standings_of(run: Run) -> Standings:
     """Return where the ranks stand."""
-    found: Dict[int, Standing] = {}
+    standings: Dict[int, Standing] = {}
     for rank, process in run.ranks.items():
         kept = process.ledger
         if kept is not None and (kept.groups or not kept.problem):
-            found[rank] = Standing(run, process, kept)
-    groups = standing.groups_of(found.values())
+            standings[rank] = Standing(run, process, kept)
+    groups = standing.groups_of(standings.values())
     everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
-    unknown = {rank for rank in everyone if rank not in found or not found[rank].known} if found else set()
-    _note(run, found)
-    return Standings(found, groups, unknown, _patience(run))
+    unknown = {rank for rank in everyone if rank not in standings or not standings[rank].known} if standings else set()
+    _note(run, standings)
+    return Standings(standings, groups, unknown, _patience(run))
 
 
 def _patience(run: Run) -> float:
@@ -349,7 +349,7 @@ def _patience(run: Run) -> float:
     return max((max(0.1, float(one)) for one in told if one), default=_PATIENCE)
 
 
-def _note(run: Run, found: Dict[int, Standing]) -> None:
+def _note(run: Run, standings: Dict[int, Standing]) -> None:
     """Say in the inventory which ledgers are missing, torn, or another process's."""
     notes = run.inventory.notes
     if not any(process.ledger_file for process in run.processes):
@@ -361,6 +361,6 @@ def _note(run: Run, found: Dict[int, Standing]) -> None:
         kept = process.ledger
         if kept is not None and kept.problem and len(notes) < 20:  # enough to see what is wrong
             notes.append("The ledger of rank %d: %s" % (rank, kept.problem))
-    torn = sorted(rank for rank, standing in found.items() if standing.ledger.torn)
+    torn = sorted(rank for rank, standing in standings.items() if standing.ledger.torn)
     if torn:
         notes.append("The ledgers of %s hold records that are not plausible." % named(torn))

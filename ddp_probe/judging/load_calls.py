@@ -203,7 +203,7 @@ def _left(process: LoggedProcess, record: Record) -> float:
 def _collectives(process: LoggedProcess) -> List[Record]:
     if process.ledger is None:
         return []
-    return [one for one in process.whole_ledger().records if one.group is not None and one.seq and one.op not in PAIRED]
+    return [record for record in process.whole_ledger().records if record.group is not None and record.seq and record.op not in PAIRED]
 
 
 def _key(record: Record) -> Tuple[str, int]:
@@ -228,5 +228,5 @@ def renaming(message: str) -> Optional[Renaming]:
 
 
 def _names(which: str, message: str) -> List[str]:
-    found = re.search(_LIST % which, message)
-    return re.findall(r"\"([^\"]+)\"", found.group("names")) if found else []
+    match = re.search(_LIST % which, message)
+    return re.findall(r"\"([^\"]+)\"", match.group("names")) if match else []

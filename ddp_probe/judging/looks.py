@@ -155,7 +155,7 @@ class Stance(NamedTuple):
 
     def _unread(self) -> Iterator[str]:
         """Say that others have sent what it does not read."""
-        least = [min(one.unread for one in same) for same in self.connections().values()]
+        least = [min(open_socket.unread for open_socket in same) for same in self.connections().values()]
         if sum(least):
             yield "%d bytes sent to it not read" % sum(least)
 
@@ -200,9 +200,9 @@ def _lines(frames: Sequence[Site]) -> List[Tuple[str, int]]:
 
 def operation(frames: Sequence[Site]) -> str:
     """Return the call of torch in which a stack, outermost first, is: the outermost public one below the innermost line of the job."""
-    own = job_line(frames)
-    inner = frames[max((index for index, frame in enumerate(frames) if frame is own), default=-1) + 1 :]
-    modules = [(found["module"], frame) for frame in inner for found in [_TORCH.search(frame.file)] if found is not None]
+    site = job_line(frames)
+    inner = frames[max((index for index, frame in enumerate(frames) if frame is site), default=-1) + 1 :]
+    modules = [(match["module"], frame) for frame in inner for match in [_TORCH.search(frame.file)] if match is not None]
     names = [frame.function.rpartition(".")[2] for module, frame in modules if module == "distributed"]
     if any("dataloader" in frame.file for _, frame in modules) and not names:
         return LOADER
@@ -215,39 +215,43 @@ def operation(frames: Sequence[Site]) -> str:
         return "DistributedDataParallel"
     if any(module in ("autograd", "_tensor.py") and "backward" in frame.function for module, frame in modules):
         return "backward"
-    return "wait" if own is not None and not inner and _WAITS.search(_source(own)) else "torch.distributed" if names else ""
+    return "wait" if site is not None and not inner and _WAITS.search(_source(site)) else "torch.distributed" if names else ""
 
 
 def _source(site: Site) -> str:
     """Return a line of the job, if its file is here."""
-    found = job_source.read(site.file)
-    lines = found.text.splitlines() if found is not None else []
+    job_file = job_source.read(site.file)
+    lines = job_file.text.splitlines() if job_file is not None else []
     return lines[site.line - 1] if 0 < site.line <= len(lines) else ""
 
 
 def places(found: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
     """Return the ranks that are at one place together, the place of most ranks first."""
     alike: Dict[Tuple[object, ...], Tuple[Stance, List[int]]] = {}
-    for one in found:
-        line = (one.site.file, one.site.line) if one.site is not None else ()
-        dead = one.last.problem if one.last.state in GONE else one.last.state if one.last.state in NOT_RUNNING else ""
-        alike.setdefault((one.operation, line, dead), (one, []))[1].append(one.rank)
+    for stance in found:
+        line = (stance.site.file, stance.site.line) if stance.site is not None else ()
+        dead = stance.last.problem if stance.last.state in GONE else stance.last.state if stance.last.state in NOT_RUNNING else ""
+        alike.setdefault((stance.operation, line, dead), (stance, []))[1].append(stance.rank)
     return sorted(alike.values(), key=lambda each: (-len(each[1]), each[1]))
 
 
 def said(found: Sequence[Stance], limit: int = 4) -> str:
     """Say where ranks are, alike ones in one clause."""
-    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), one.where()) for one, ranks in places(found)], limit)
+    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), stance.where()) for stance, ranks in places(found)], limit)
 
 
 def waiting(run: Run) -> List[Stance]:
     """Return the ranks that wait in a call of torch.distributed."""
-    return [one for one in stances(run) if one.waits and one.last.state not in (*NOT_RUNNING, *GONE)]
+    return [stance for stance in stances(run) if stance.waits and stance.last.state not in (*NOT_RUNNING, *GONE)]
 
 
 def others(run: Run) -> List[Stance]:
     """Return the ranks that are elsewhere while others wait, if their stacks are known."""
-    return [one for one in stances(run) if not one.waits and one.known and one.last.state not in (*NOT_RUNNING, *GONE)] if waiting(run) else []
+    return (
+        [stance for stance in stances(run) if not stance.waits and stance.known and stance.last.state not in (*NOT_RUNNING, *GONE)]
+        if waiting(run)
+        else []
+    )
 
 
 def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str = "", **more: Any) -> Finding:
@@ -255,11 +259,11 @@ def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str
     first, last = guilty[0].looks[0], guilty[0].looks[-1]
     others_said = "; %s" % said(rest) if rest else ""
     return rule.found(
-        ranks=[one.rank for one in guilty],
+        ranks=[stance.rank for stance in guilty],
         verdict="%s%s%s, in %d looks within %.0f s from outside."
         % (capital(said(guilty)), how, others_said, len(guilty[0].looks), last.when - first.when),
-        evidence=[one.shown() for one in [*guilty[:3], *rest[:3]]],
-        when=min(one.looks[0].when for one in guilty),
+        evidence=[stance.shown() for stance in [*guilty[:3], *rest[:3]]],
+        when=min(stance.looks[0].when for stance in guilty),
         **more,
     )
 
@@ -277,17 +281,17 @@ def open_questions(run: Run) -> Iterator[Undecided]:
     """Say why looks do not tell more, and what to do next."""
     found = stances(run)
     yield from _unread(found)
-    seen = {one.rank for one in found}
+    seen = {stance.rank for stance in found}
     missing = sorted(set(range(run.expected or 0)) - seen)
     if missing:
         yield Undecided("not-seen", "%s without a process here: on another host, never started, or gone." % _are(missing), next=_THERE)
-    gone = [one for one in found if one.last.state in GONE]
+    gone = [stance for stance in found if stance.last.state in GONE]
     if gone:
         yield Undecided("gone", "%s; how it ended is not seen from outside." % capital(said(gone)), next=_ENDED)
-    known = [one for one in found if one.known and one not in gone]
+    known = [stance for stance in found if stance.known and stance not in gone]
     if known:
         yield _what_is_seen(known)
-    for beside in dict.fromkeys(text for one in found for look in one.looks for text in look.begin.beside):
+    for beside in dict.fromkeys(text for stance in found for look in stance.looks for text in look.begin.beside):
         yield Undecided("unreadable", capital(beside.partition("; ")[0]) + ".", next=beside.partition("; ")[2])
 
 
@@ -296,7 +300,7 @@ def _are(ranks: Sequence[int]) -> str:
 
 
 def _what_is_seen(known: Sequence[Stance]) -> Undecided:
-    moving = [one for one in known if not one.stands]
+    moving = [stance for stance in known if not stance.stands]
     apart = known[0].looks[-1].when - known[0].looks[0].when
     if not moving and len(places(known)) == 1:
         if not known[0].operation:
@@ -317,7 +321,7 @@ def _what_is_seen(known: Sequence[Stance]) -> Undecided:
 
 def _cards(known: Sequence[Stance]) -> str:
     """Return how to ask the cards that the ranks have open: what they wait for may be a kernel on a card."""
-    files = {card[len("/dev/") :] for one in known for card in one.last.cards}
+    files = {card[len("/dev/") :] for stance in known for card in stance.last.cards}
     tools = sorted({kind.smi for kind in map(accelerators.by_device_file, files) if kind is not None and kind.smi})
     return "Ask the cards whether they compute, and the kernel for their errors: %s; dmesg -T. " % "; ".join(tools) if tools else ""
 
@@ -325,9 +329,9 @@ def _cards(known: Sequence[Stance]) -> str:
 def _unread(found: Sequence[Stance]) -> Iterator[Undecided]:
     """Yield the ranks without stacks, by the reason."""
     alike: Dict[Tuple[str, str], List[int]] = {}
-    for one in found:
-        if not one.known and one.last.state not in GONE:
-            alike.setdefault((re.sub(r"process \d+ ", "its process ", one.last.problem), one.last.allow), []).append(one.rank)
+    for stance in found:
+        if not stance.known and stance.last.state not in GONE:
+            alike.setdefault((re.sub(r"process \d+ ", "its process ", stance.last.problem), stance.last.allow), []).append(stance.rank)
     for (why, allow), ranks in alike.items():
         then = "Then look again: %s" % allow if allow else _AGAIN
         yield Undecided("no-stacks", "The stack of %s could not be read: %s." % (named(ranks), why or "py-spy gave none"), next=then)

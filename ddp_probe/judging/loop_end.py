@@ -29,8 +29,8 @@ class LoopEnd(NamedTuple):
 
 def exchanged_unequally(stuck: Sequence[Standing], others: Sequence[Standing]) -> int:
     """Return the number of the backward pass of DDP that some ranks do not finish although the others have begun as many; else 0."""
-    passes = {one.times("backward") for one in (*stuck, *others)}
-    wait = all(one.in_backward and one.process.count(schema.Wrap) for one in stuck)
+    passes = {standing.times("backward") for standing in (*stuck, *others)}
+    wait = all(standing.in_backward and standing.process.count(schema.Wrap) for standing in stuck)
     return passes.pop() if stuck and others and len(passes) == 1 and wait else 0
 
 
@@ -48,12 +48,12 @@ def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
     parted = _parted(_frames(inside), _frames(outside))
     if parted is None:
         return None
-    one, other = parted
-    source = tree(one.file)
-    loops = [] if source is None else [loop for loop in _loops(source) if _holds(loop, one.line) and _is_behind(source, loop, other.line)]
-    if not loops or not _is_plain(loops[-1], one.line):
+    site, other = parted
+    source = tree(site.file)
+    loops = [] if source is None else [loop for loop in _loops(source) if _holds(loop, site.line) and _is_behind(source, loop, other.line)]
+    if not loops or not _is_plain(loops[-1], site.line):
         return None
-    return LoopEnd(schema.Site(one.file, loops[-1].lineno, one.function), other)
+    return LoopEnd(schema.Site(site.file, loops[-1].lineno, site.function), other)
 
 
 def _frames(standing: Standing) -> Sequence[schema.Site]:
@@ -61,15 +61,15 @@ def _frames(standing: Standing) -> Sequence[schema.Site]:
     for failure in standing.process.failures:
         if failure.fatal and failure.frames and (waited(failure) or failure.consequence == PEER_GONE):
             return failure.frames
-    told = standing.process.final(schema.HangSuspected)
-    if told is None or told.when < standing.ledger.moved + standing.process.offset:
+    call = standing.process.final(schema.HangSuspected)
+    if call is None or call.when < standing.ledger.moved + standing.process.offset:
         return ()
-    return main_frames(told.begin.threads)
+    return main_frames(call.begin.threads)
 
 
-def _parted(one: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optional[Tuple[schema.Site, schema.Site]]:
+def _parted(sites: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optional[Tuple[schema.Site, schema.Site]]:
     """Return the first frames that differ, if they are of one function."""
-    for first, second in zip(one, other):
+    for first, second in zip(sites, other):
         if (first.file, first.function) != (second.file, second.function):
             return None
         if first.line != second.line:
@@ -110,10 +110,10 @@ def _blocks(source: ast.AST) -> Iterator[List[ast.stmt]]:
 
 def _is_plain(loop: _Loop, line: int) -> bool:
     """Tell whether each pass comes by a line, and nothing leaves the loop before its end."""
-    own = list(_own(loop.body))
-    if any(isinstance(node, _LEAVES) for node in own):
+    nodes = list(_own(loop.body))
+    if any(isinstance(node, _LEAVES) for node in nodes):
         return False
-    return not any(isinstance(node, _CHOOSES) and node.lineno <= line <= _last(node) for node in own)
+    return not any(isinstance(node, _CHOOSES) and node.lineno <= line <= _last(node) for node in nodes)
 
 
 def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:

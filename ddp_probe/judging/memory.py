@@ -35,20 +35,22 @@ def states(process: LoggedProcess) -> List[StateLine]:
 
 def of_device(process: LoggedProcess, device: str) -> List[MemoryPoint]:
     """Return what the tensors of a rank have held on a device."""
-    found = [(call, one) for call in states(process) for one in call.begin.devices if one.device == device]
-    return [MemoryPoint(call, one.allocated or 0, one.allocated_peak or one.allocated or 0) for call, one in found]
+    found = [(call, memory) for call in states(process) for memory in call.begin.devices if memory.device == device]
+    return [MemoryPoint(call, memory.allocated or 0, memory.allocated_peak or memory.allocated or 0) for call, memory in found]
 
 
 def of_process(process: LoggedProcess) -> List[MemoryPoint]:
     """Return what a process has held of the host's memory, without the files that it has mapped."""
     found = [(call, call.begin.system) for call in states(process)]
-    return [MemoryPoint(call, one.anonymous, one.anonymous) for call, one in found if one is not None and one.anonymous]
+    return [
+        MemoryPoint(call, host_state.anonymous, host_state.anonymous) for call, host_state in found if host_state is not None and host_state.anonymous
+    ]
 
 
 def devices(process: LoggedProcess) -> Dict[str, int]:
     """Return the peak of each device that a rank has initialised; since its last line it has grown by less than 16 MiB or 1 %."""
     last = process.final(schema.DeviceState)
-    told = [(one.device, one.allocated_peak or one.allocated) for one in (last.begin.devices if last is not None else ())]
+    told = [(memory.device, memory.allocated_peak or memory.allocated) for memory in (last.begin.devices if last is not None else ())]
     return {device: peak for device, peak in told if peak is not None}
 
 
@@ -105,11 +107,11 @@ def near_limits(run: Run) -> Dict[str, List[NearLimit]]:
     """Return what is nearly used up of each host's control group and /dev/shm."""
     found: Dict[str, List[NearLimit]] = {}
     for process in run.processes:
-        for one in _used(process):
+        for near_limit in _used(process):
             kept = found.setdefault(process.host, [])
-            before = next((other for other in kept if other.what == one.what), None)
-            if before is None or before.share < one.share:
-                kept[:] = sorted([other for other in kept if other is not before] + [one], key=lambda other: other.what, reverse=True)
+            before = next((other for other in kept if other.what == near_limit.what), None)
+            if before is None or before.share < near_limit.share:
+                kept[:] = sorted([other for other in kept if other is not before] + [near_limit], key=lambda other: other.what, reverse=True)
     return found
 
 
@@ -127,14 +129,14 @@ def near(run: Run) -> Dict[str, str]:
     for host in card_use.loads_by_host(run):
         for card in host.last.begin.cards:
             here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
-            for process in [one for one in host.ranks if one.rank in here]:
+            for process in [process for process in host.ranks if process.rank in here]:
                 held = main_device(process)
                 if held is not None and held[1] >= NEARLY * there:
                     told.setdefault(process.file, []).append(_part("card", held[1], there))
     found = near_limits(run)
     for process in run.processes if found else ():
-        for one in found.get(process.host, ()):
-            told.setdefault(process.file, []).append(_part(one.what, one.used, one.there))
+        for near_limit in found.get(process.host, ()):
+            told.setdefault(process.file, []).append(_part(near_limit.what, near_limit.used, near_limit.there))
     return {file: ", ".join(parts) for file, parts in told.items()}
 
 

@@ -26,13 +26,13 @@ _SHOWN = 4  # Ranks whose place is said.
 _STATES = {"R": "computing", "S": "asleep", "D": "waiting for a disk or a device", "T": "stopped", "t": "stopped by a debugger"}
 
 
-def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
+def open_questions(run: Run, undecideds: Sequence[Undecided]) -> List[Undecided]:
     """Return why a run is not clear, beyond what the rules said; empty for one in which every rank is proven good."""
-    known = {id(failure) for answer in told for failure in answer.explains}
+    known = {id(failure) for answer in undecideds for failure in answer.explains}
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
-    asked += _unproven(run, known, bool(asked or told))
-    asked += [] if asked or told else [*_without_ledger(run), *disagreements(run)]
-    return asked or ([] if told else [*_texts(run), *_launch(run)])
+    asked += _unproven(run, known, bool(asked or undecideds))
+    asked += [] if asked or undecideds else [*_without_ledger(run), *disagreements(run)]
+    return asked or ([] if undecideds else [*_texts(run), *_launch(run)])
 
 
 def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
@@ -60,8 +60,8 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
 
 def _by_stack(process: LoggedProcess) -> str:
     """Return the line of the job at which a process has said that it stands; empty if it has moved on since, or has said nothing."""
-    told, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
-    line = job_line(main_frames(told.begin.threads)) if told is not None and (over is None or over.when < told.when) else None
+    call, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
+    line = job_line(main_frames(call.begin.threads)) if call is not None and (over is None or over.when < call.when) else None
     return "" if line is None else "at %s in %s" % (place(line), line.function)
 
 
@@ -124,8 +124,8 @@ def _readable(why: str) -> str:
 
 
 def _rank_of(file: str) -> Optional[int]:
-    found = re.match(r"rank(\d{1,7})\.", os.path.basename(file))
-    return int(found.group(1)) if found else None
+    match = re.match(r"rank(\d{1,7})\.", os.path.basename(file))
+    return int(match.group(1)) if match else None
 
 
 def _missing(run: Run) -> Iterator[Undecided]:
@@ -152,9 +152,9 @@ def _without_ledger(run: Run) -> Iterator[Undecided]:
     if absent:
         told = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
         yield Undecided("missing-ranks", told, next=proof.NEXT_MISSING)
-    own = [process for process in run.processes if process.rank is not None and joined(process)]
-    lost = [process.rank for process in own if process.rank is not None and (process.ledger is None or process.ledger.problem)]
-    if lost and len(lost) < len(own):
+    processes = [process for process in run.processes if process.rank is not None and joined(process)]
+    lost = [process.rank for process in processes if process.rank is not None and (process.ledger is None or process.ledger.problem)]
+    if lost and len(lost) < len(processes):
         said = "%s no complete ledger here" % subject(lost, "has", "have")
         yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=proof.NEXT_LEDGER)
 
@@ -184,8 +184,8 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
     fatal = [failure for failure in run.failures if failure.fatal and id(failure) not in known and (failure.process or failure.uncaught)]
     if known and all(failure.consequence for failure in fatal):
         return
-    own = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
-    for (text, site), alike in _alike(own)[:3]:
+    failures = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
+    for (text, site), alike in _alike(failures)[:3]:
         ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
         who = subject(ranks) if ranks else alike[0].at.file
         where = " at %s" % site if site else " (%s:%d)" % alike[0].at

@@ -44,7 +44,7 @@ def waiting(run: Run, found: Split) -> str:
     else:
         number = "" if found.what else " (number %d%s)" % (found.number, group(run, found))
         what = ranks[0].where() + number
-    longest = max(ranks, key=lambda one: one.lasted())
+    longest = max(ranks, key=lambda standing: standing.lasted())
     verb = by_number(found.here, "waits", "wait")
     return "%s %s %s, for %.0f s since %s" % (named(found.here), verb, what, longest.lasted(), clock(longest.since()))
 
@@ -62,10 +62,10 @@ def absent(run: Run, found: Split) -> str:
 def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
     """Return the ranks that stand at one place together."""
     found: dict[Tuple[object, ...], Tuple[Standing, List[int]]] = {}
-    for one in standings:
-        site, phase = one.site, one.phase.name if one.phase is not None and one.inside is None else ""
-        how = one.left.how if one.left is not None else one.inside.op if one.inside is not None else phase
-        found.setdefault((how, site.file if site else "", site.line if site else 0), (one, []))[1].append(one.rank)
+    for standing in standings:
+        site, phase = standing.site, standing.phase.name if standing.phase is not None and standing.inside is None else ""
+        how = standing.left.how if standing.left is not None else standing.inside.op if standing.inside is not None else phase
+        found.setdefault((how, site.file if site else "", site.line if site else 0), (standing, []))[1].append(standing.rank)
     return list(found.values())
 
 
@@ -149,15 +149,21 @@ def aborted(run: Run) -> List[Death]:
 
 def departed(found: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
-    one = found.departure
-    if one is None:
+    departure = found.departure
+    if departure is None:
         return ""
-    usual, made = _call(one.usual), _call(one.made)
+    usual, made = _call(departure.usual), _call(departure.made)
     if usual == made:
         usual, made = "%s of its own group" % usual, "%s of another group" % made
-    if one.others:
-        return " At this point %s %s %s, and rank %d calls %s." % (named(one.others), by_number(one.others, "calls", "call"), usual, one.rank, made)
-    return " Before, rank %d called %s at this point, and now it calls %s." % (one.rank, usual, made)
+    if departure.others:
+        return " At this point %s %s %s, and rank %d calls %s." % (
+            named(departure.others),
+            by_number(departure.others, "calls", "call"),
+            usual,
+            departure.rank,
+            made,
+        )
+    return " Before, rank %d called %s at this point, and now it calls %s." % (departure.rank, usual, made)
 
 
 def _call(made: AlignedCall) -> str:
@@ -209,8 +215,8 @@ def halted(run: Run, standings: Standings) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
     found = {
         rank: how
-        for rank, one in standings.ranks.items()
-        for how in [_stopped(run, one) or _was_stopped(run, one) or _silent(run, one, standings)]
+        for rank, standing in standings.ranks.items()
+        for how in [_stopped(run, standing) or _was_stopped(run, standing) or _silent(run, standing, standings)]
         if how
     }
     return found if len(found) < len(standings.ranks) else {}
@@ -230,10 +236,10 @@ def _was_stopped(run: Run, standing: Standing) -> str:
     if standing.rank in run.running:
         return ""
     for launcher in run.launchers:
-        told = launcher.final(schema.LauncherHang)
-        found = _SAID.search(told.begin.said) if told is not None and told.when > standing.ledger.moved + process.offset else None
-        if found is not None and int(found["pid"]) == process.pid and launcher.host == process.host:
-            return "was stopped (process %s was in state %s)" % (found["pid"], found["state"])
+        call = launcher.final(schema.LauncherHang)
+        match = _SAID.search(call.begin.said) if call is not None and call.when > standing.ledger.moved + process.offset else None
+        if match is not None and int(match["pid"]) == process.pid and launcher.host == process.host:
+            return "was stopped (process %s was in state %s)" % (match["pid"], match["state"])
     return ""
 
 
@@ -303,9 +309,9 @@ def branch(site: Optional[LedgerSite]) -> Optional[int]:
 
 def tree(file: str) -> Optional[ast.AST]:
     """Return the syntax tree of a file of the job, if it is here."""
-    found = job_source.read(file)
+    job_file = job_source.read(file)
     try:
-        return ast.parse(found.text) if found is not None else None
+        return ast.parse(job_file.text) if job_file is not None else None
     except (SyntaxError, ValueError, RecursionError):
         return None
 

@@ -236,8 +236,8 @@ def matches(rule: Rule, run: Run) -> List[Match]:
 def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:
     text, around = failure.text, ""
     for printed in rule.printed:
-        found = _search(printed.pattern, text)
-        if found is None:
+        pattern_match = _search(printed.pattern, text)
+        if pattern_match is None:
             continue
         around = around or text + "\n" + failure.trail
         if printed.unless and searchable(printed.unless).search(around):
@@ -246,7 +246,7 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
             continue
         if printed.nowhere and (searchable(printed.nowhere).search(around) or _in_log(printed.nowhere, failure, run, beside)):
             continue
-        yield Match(failure, printed, found)
+        yield Match(failure, printed, pattern_match)
         return
 
 
@@ -266,7 +266,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     told = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
     found = [match for match in told if not match.printed.next]
     if not found:
-        yield from (rule.undecided(_verdict(rule, match), [one.failure for one in told], match.printed.next) for match in told[:1])
+        yield from (rule.undecided(_verdict(rule, match), [match.failure for match in told], match.printed.next) for match in told[:1])
         return
     first = found[0]
     ranks = {rank for match in found for rank in _ranks(match)}

@@ -49,13 +49,13 @@ def unproven(run: Run, process: LoggedProcess) -> Optional[Gap]:
     """Return why this process is not proven to have finished normally, or None for one that is."""
     if process.rank is not None and process.rank in run.running:
         return Gap(RUNNING, "still runs", "still run", NEXT_FOLLOW)
-    told = word(run, process)
-    if told is not None and told.signal:
-        return Gap(SIGNAL, "was ended by %s" % told.signal, "were ended by %s" % told.signal, NEXT_SIGNAL % told.signal)
+    death = word(run, process)
+    if death is not None and death.signal:
+        return Gap(SIGNAL, "was ended by %s" % death.signal, "were ended by %s" % death.signal, NEXT_SIGNAL % death.signal)
     fatal = next((failure for failure in process.failures if failure.fatal), None)
     if fatal is not None:
         return _gap(FAILED, "failed with %s" % fatal.text.strip().split("\n", 1)[0][:200], NEXT_TRACEBACK % fatal.at)
-    return _by_codes(run, process, _codes(process, told))
+    return _by_codes(run, process, _codes(process, death))
 
 
 def word(run: Run, process: LoggedProcess) -> Optional[Death]:
@@ -65,8 +65,8 @@ def word(run: Run, process: LoggedProcess) -> Optional[Death]:
     return run.death(process.rank)
 
 
-def _codes(process: LoggedProcess, told: Optional[Death]) -> Set[int]:
-    codes = {getattr(process.end, "exit_code", None), told.exit_code if told is not None else None}
+def _codes(process: LoggedProcess, death: Optional[Death]) -> Set[int]:
+    codes = {getattr(process.end, "exit_code", None), death.exit_code if death is not None else None}
     return {code for code in codes if code is not None}
 
 

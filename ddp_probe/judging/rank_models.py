@@ -76,17 +76,17 @@ def _read(path: str) -> Optional[List[Parameter]]:
     return [(name, shape, dtype, trainable) for name, shape, dtype, trainable, _ in rows]
 
 
-def reordered(run: Run, one: Wrapped, other: Wrapped) -> Optional[bool]:
+def reordered(run: Run, wrapped: Wrapped, other: Wrapped) -> Optional[bool]:
     """Tell whether both have the same parameters in another order; None if the lists are not available."""
-    mine, theirs = parameters(run, one), parameters(run, other)
+    mine, theirs = parameters(run, wrapped), parameters(run, other)
     if mine is None or theirs is None:
         return None
     return mine != theirs and Counter(mine) == Counter(theirs)
 
 
-def alike(one: Wrapped, other: Wrapped) -> bool:
+def alike(wrapped: Wrapped, other: Wrapped) -> bool:
     """Tell whether the counts of both are the same, as they are if only the order differs."""
-    mine, theirs = one.placement, other.placement
+    mine, theirs = wrapped.placement, other.placement
     return (mine.parameters, mine.elements, mine.trainable, mine.dtypes) == (theirs.parameters, theirs.elements, theirs.trainable, theirs.dtypes)
 
 
@@ -95,15 +95,15 @@ def buffers(wrapped: Wrapped) -> Tuple[int, int]:
     return wrapped.placement.buffers, sum(tally.elements for tally in wrapped.placement.buffer_devices.values())
 
 
-def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
+def difference(run: Run, wrapped: Wrapped, other: Wrapped) -> str:
     """Say which parameter is the first that differs; empty if the lists are not available."""
-    mine, theirs = listed(run, one), listed(run, other)
-    here, there = one.process.rank, other.process.rank
+    mine, theirs = listed(run, wrapped), listed(run, other)
+    here, there = wrapped.process.rank, other.process.rank
     for index, (left, right) in enumerate(zip(mine, theirs)):
         if left != right:
             return "parameter %d is %s on rank %s and %s on rank %s" % (index, _described(left, right), here, _described(right, left), there)
     shorter = min(len(mine), len(theirs))
-    if len(mine) == len(theirs) or shorter < min(one.placement.parameters, other.placement.parameters):
+    if len(mine) == len(theirs) or shorter < min(wrapped.placement.parameters, other.placement.parameters):
         return ""
     name, shape = (mine if len(mine) > len(theirs) else theirs)[shorter][:2]
     ranks = (here, there) if len(mine) > len(theirs) else (there, here)

@@ -24,7 +24,7 @@ from ddp_probe.shared.schema import Site
 
 _SIDE = 3  # Of the ranks of each side, at most this many dumps are read.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.
-_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # In the recorder too, on every backend.
 _LOWER = {rule.HIGH: rule.MEDIUM, rule.MEDIUM: rule.LOW}
 
@@ -46,8 +46,8 @@ def beside(finding: Finding, run: Run) -> Finding:
     against = [one for each in told for one in each.contradicts]
     alike = {one.text.partition(": ")[2]: one for each in reversed(told) for one in each.adds}  # One rank for all that say the same.
     finding.evidence.extend([*reversed(list(alike.values())), *against])
-    for one in against:
-        run.inventory.notes.append("%s. Which of them is right is not known." % one.text)
+    for evidence in against:
+        run.inventory.notes.append("%s. Which of them is right is not known." % evidence.text)
     return replace(finding, confidence=_LOWER.get(finding.confidence, finding.confidence)) if against else finding
 
 
@@ -55,28 +55,28 @@ def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]
     """Read the dumps of some ranks of both sides; say which cannot be read."""
     chosen = [rank for side in (parted.here, parted.there) for rank in [rank for rank in side if rank in dumps][:_SIDE]]
     for rank in dict.fromkeys(chosen):
-        found = flight_recorder.read(dumps[rank], rank)
-        if found.problem:
+        recording = flight_recorder.read(dumps[rank], rank)
+        if recording.problem:
             run.inventory.notes.append(
-                "The Flight Recorder dump of rank %d, %s, was not read: %s." % (rank, os.path.basename(found.path), found.problem)
+                "The Flight Recorder dump of rank %d, %s, was not read: %s." % (rank, os.path.basename(recording.path), recording.problem)
             )
         elif rank in standings_of(run).ranks:
-            yield found
+            yield recording
 
 
-def _told(run: Run, parted: Split, found: Recording) -> Told:
-    standing = standings_of(run).ranks[found.rank]
+def _told(run: Run, parted: Split, recording: Recording) -> Told:
+    standing = standings_of(run).ranks[recording.rank]
     process = standing.process
-    entries = [entry for entry in found.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
+    entries = [entry for entry in recording.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
     if not entries:  # The dump is empty, or a process with this rank has left it that was there before.
         return Told([], [])
-    mine = _record(standing, parted, found.rank)
+    mine = _record(standing, parted, recording.rank)
     matched = _matching(standing, mine, entries) if mine is not None else None
-    contradicts = list(_contradictions(standing, parted, mine, matched, entries, found))
+    contradicts = list(_contradictions(standing, parted, mine, matched, entries, recording))
     last = entries[-1]
     how = " (issued by C++; the ledger does not hold it)" if _from_cpp(last) else ""
-    text = "the Flight Recorder of rank %d: its last collective is %s%s" % (found.rank, _described(last), how)
-    return Told([] if contradicts else [_shown(found, last, text)], contradicts)
+    text = "the Flight Recorder of rank %d: its last collective is %s%s" % (recording.rank, _described(last), how)
+    return Told([] if contradicts else [_shown(recording, last, text)], contradicts)
 
 
 def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:
@@ -95,31 +95,36 @@ def _matching(standing: Standing, mine: Record, entries: Sequence[RecorderEntry]
 
 
 def _contradictions(
-    standing: Standing, parted: Split, mine: Optional[Record], matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
+    standing: Standing,
+    parted: Split,
+    mine: Optional[Record],
+    matched: Optional[RecorderEntry],
+    entries: Sequence[RecorderEntry],
+    recording: Recording,
 ) -> Iterator[Evidence]:
     """Yield what cannot both be true, in the words of both."""
     last = standing.ledger.last
     if mine is not None:
-        yield from _about_the_call(standing, mine, matched, entries, found)
+        yield from _about_the_call(standing, mine, matched, entries, recording)
     elif standing.rank in parted.there and last is not None:
         later = [entry for entry in entries if _is_later(standing, entry) and not _may_be_from_cpp(standing, entry)]
         if later:
             what = "after %s its ledger holds no call of torch.distributed" % described(last.op, last.elements, last.dtype, last.peer)
-            yield _against(found, later[0], what, "it then began %s" % _described(later[0]))
+            yield _against(recording, later[0], what, "it then began %s" % _described(later[0]))
 
 
 def _about_the_call(
-    standing: Standing, mine: Record, matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
+    standing: Standing, mine: Record, matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], recording: Recording
 ) -> Iterator[Evidence]:
     ours = "its ledger has it %s" % called(mine)
     if matched is None:
-        if found.written > _wall(standing, mine.entered_ns) + _AFTER and entries[0].created_ns * 1e-9 < _wall(standing, mine.entered_ns):
-            yield _against(found, entries[-1], ours, "its last collective is an earlier one, %s" % _described(entries[-1]))
+        if recording.written > _wall(standing, mine.entered_ns) + _AFTER and entries[0].created_ns * 1e-9 < _wall(standing, mine.entered_ns):
+            yield _against(recording, entries[-1], ours, "its last collective is an earlier one, %s" % _described(entries[-1]))
         return
     if _differs(mine, matched):
-        yield _against(found, matched, ours, "it is in %s" % _described(matched))
+        yield _against(recording, matched, ours, "it is in %s" % _described(matched))
     elif matched.state == "completed" and mine.state in ("open", "raised") and not mine.is_issued:
-        yield _against(found, matched, "%s, which has not ended well" % ours, _described(matched))
+        yield _against(recording, matched, "%s, which has not ended well" % ours, _described(matched))
 
 
 def _differs(mine: Record, entry: RecorderEntry) -> bool:
@@ -157,14 +162,14 @@ def _described(entry: RecorderEntry) -> str:
 
 def _site(entry: RecorderEntry) -> Optional[Site]:
     """Return the innermost line that is the job's own."""
-    own = own_frames([frame for frame in reversed(entry.frames) if frame.file])
-    return own[-1] if own else None
+    sites = own_frames([frame for frame in reversed(entry.frames) if frame.file])
+    return sites[-1] if sites else None
 
 
-def _shown(found: Recording, entry: RecorderEntry, text: str) -> Evidence:
-    return Evidence(found.path, entry.number, _site(entry), text)
+def _shown(recording: Recording, entry: RecorderEntry, text: str) -> Evidence:
+    return Evidence(recording.path, entry.number, _site(entry), text)
 
 
-def _against(found: Recording, entry: RecorderEntry, ours: str, theirs: str) -> Evidence:
-    text = "Rank %d: %s; by torch's Flight Recorder, %s" % (found.rank, ours, theirs)
-    return _shown(found, entry, text)
+def _against(recording: Recording, entry: RecorderEntry, ours: str, theirs: str) -> Evidence:
+    text = "Rank %d: %s; by torch's Flight Recorder, %s" % (recording.rank, ours, theirs)
+    return _shown(recording, entry, text)

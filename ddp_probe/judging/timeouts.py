@@ -91,9 +91,9 @@ def stands(run: Run) -> Stands:
     size = 0
     for failure in run.failures:
         if failure.process is None:
-            for told in _NOTIFY.finditer(failure.text):
-                size = max(size, int(told.group(1)))
-                failures.setdefault(int(told.group(2)), failure)
+            for match in _NOTIFY.finditer(failure.text):
+                size = max(size, int(match.group(1)))
+                failures.setdefault(int(match.group(2)), failure)
             if failure.rank is not None and _WAITED.search(failure.text):
                 failures.setdefault(failure.rank, failure)
     speak = {failure.rank for failure in run.failures} | set(failures)

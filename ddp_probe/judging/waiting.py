@@ -44,8 +44,8 @@ def joined(process: LoggedProcess) -> bool:
 
 def milliseconds(failure: Failed) -> Optional[int]:
     """Return how long a rank waited, as its exception says."""
-    found = TIMED_OUT.search(failure.text)
-    value = next((value for value in found.groupdict().values() if value), None) if found else None
+    match = TIMED_OUT.search(failure.text)
+    value = next((value for value in match.groupdict().values() if value), None) if match else None
     return int(value) if value is not None and len(value) < 12 else None
 
 

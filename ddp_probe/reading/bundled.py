@@ -296,14 +296,14 @@ def _manifest(folder: str, path: str) -> Manifest:
         if os.path.getsize(file) > _LARGEST:
             raise not_a_bundle(path, "Its %s is too large." % MANIFEST)
         with open(file, "rb") as stream:
-            found = msgspec.json.decode(stream.read(), type=Manifest)
+            manifest = msgspec.json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
         raise not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
     except (*UNREADABLE, OSError) as exc:
         raise not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
-    if found.bundle != VERSION:
-        raise not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (found.bundle, VERSION))
-    inside = [*found.paths, *found.sources.values()]
-    if not found.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
+    if manifest.bundle != VERSION:
+        raise not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (manifest.bundle, VERSION))
+    inside = [*manifest.paths, *manifest.sources.values()]
+    if not manifest.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
         raise not_a_bundle(path, "Its %s names files outside of it." % MANIFEST)
-    return found
+    return manifest

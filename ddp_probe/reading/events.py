@@ -70,7 +70,7 @@ def records(path: str) -> Iterator[TimedLine]:
     if head is None:
         return
     base = (head.wall_ns - head.mono_ns) * 1e-9
-    for record in sorted(full.records, key=lambda one: one.entered_ns):
+    for record in sorted(full.records, key=lambda record: record.entered_ns):
         when = base + record.entered_ns * 1e-9
         event = _event(record, head.rank, when)
         yield TimedLine(when, path, record.number, Head(event["event"], event["ts"], record.entered_ns, event["rank"]), _ENCODE(event) + b"\n")
@@ -186,7 +186,7 @@ def _pieces(file: str, piece: int, inventory: Inventory) -> Iterator[_Numbered]:
 def lines_at(file: str, numbers: Collection[int]) -> Dict[int, bytes]:
     """Return the lines with these numbers, or of a ledger the records as `logs --raw` prints them; what is not there is left out."""
     if file.endswith(ledger_schema.SUFFIXES):
-        return {one.number: one.line for one in records(file) if one.number in numbers}
+        return {timed_line.number: timed_line.line for timed_line in records(file) if timed_line.number in numbers}
     place, last = fold_file.real_place(file), max(numbers, default=0)
     found: Dict[int, bytes] = {}
     try:

@@ -39,13 +39,13 @@ def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
         process.failures = sorted(_of(process, reported.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
     for launcher in () if run.processes else run.launchers:
         launcher.failures = [failed for failed in _of(launcher, None, lost=False) if not consequence(failed.text)]
-    found = [failed for process in run.processes or run.launchers for failed in process.failures]
-    found.sort(key=lambda failed: failed.when)
+    failures = [failed for process in run.processes or run.launchers for failed in process.failures]
+    failures.sort(key=lambda failed: failed.when)
     for log in run.texts:
-        found.extend(log.failures)
-    for failed in found:
+        failures.extend(log.failures)
+    for failed in failures:
         failed.consequence = failed.consequence or consequence(failed.text)
-    return found
+    return failures
 
 
 def _has_failed(launcher: LoggedProcess) -> bool:
@@ -65,41 +65,41 @@ def consequence(words: str) -> str:
 
 
 def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[Failed]:
-    found: Dict[Tuple[str, str], Failed] = {}
+    failures: Dict[Tuple[str, str], Failed] = {}
     calls = [call for call in process.kept.failed(process.offset) if call.until is not None and not isinstance(call.begin, schema.ProcessEnd)]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
         failure = call.failure
         assert failure is not None
         key = (failure.type, failure.message)
-        if key not in found:
-            found[key] = _new(process, failure, call.until or 0.0, call.ended_at or call.at)
-        found[key].calls.append(call)
-        found[key].site = found[key].site or call.site
+        if key not in failures:
+            failures[key] = _new(process, failure, call.until or 0.0, call.ended_at or call.at)
+        failures[key].calls.append(call)
+        failures[key].site = failures[key].site or call.site
     last = process.end
     if last is not None and last.failure is not None:
         key = (last.failure.type, last.failure.message)
-        failed = found.get(key) or _new(process, last.failure, process.last_when, process.last_at)
-        found[key] = failed
+        failed = failures.get(key) or _new(process, last.failure, process.last_when, process.last_at)
+        failures[key] = failed
         failed.uncaught = True
         failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
         failed.site = failed.site or job_line(failed.frames) or last.site  # It was raised there; the exit call may be elsewhere.
     if reported is not None:
-        _add(process, reported, found)
+        _add(process, reported, failures)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
-    for failed in found.values():
+    for failed in failures.values():
         failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
         failed.site = failed.site or job_line(failed.frames)
-    return list(found.values())
+    return list(failures.values())
 
 
-def _add(process: LoggedProcess, reported: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
+def _add(process: LoggedProcess, reported: Failed, failures: Dict[Tuple[str, str], Failed]) -> None:
     """Add what the launcher reports about a process; in most cases a watched call has already logged the exception."""
-    for failed in found.values():
+    for failed in failures.values():
         if failed.type.rpartition(".")[2] == reported.type.rpartition(".")[2] and failed.message[:200] == reported.message[:200]:
             failed.uncaught = True
             return
     reported.process, reported.uncaught, reported.consequence = process, True, ""
-    found[(reported.type, reported.message)] = reported
+    failures[(reported.type, reported.message)] = reported
 
 
 def _last_words(failed: Failed, process: LoggedProcess) -> bool:

@@ -127,11 +127,11 @@ def _name_of(user: int) -> str:
 
 def _forbidden_in(path: str) -> Optional[UnusableError]:
     """Return the same for a folder or the first closed one in it."""
-    found = forbidden(path)
+    unusable = forbidden(path)
     with contextlib.suppress(OSError):
-        inner = [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)] if found is None else []
-        found = next(filter(None, map(forbidden, inner)), found)
-    return found
+        inner = [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)] if unusable is None else []
+        unusable = next(filter(None, map(forbidden, inner)), unusable)
+    return unusable
 
 
 def _fault(folder: str) -> str:
@@ -198,8 +198,8 @@ def _matches(path: str) -> Tuple[List[str], int]:
 
 def _readings(path: str) -> List[Tuple[str, int]]:
     """Split RUN:3, the third launch in a run's folder, unless a path of that name exists."""
-    found = re.fullmatch(r"(.+):([1-9][0-9]{0,6})", path, re.DOTALL)
-    return [(path, 0), (found[1], int(found[2]))] if found else [(path, 0)]
+    match = re.fullmatch(r"(.+):([1-9][0-9]{0,6})", path, re.DOTALL)
+    return [(path, 0), (match[1], int(match[2]))] if match else [(path, 0)]
 
 
 def _several(name: str, begun: List[str]) -> UnusableError:

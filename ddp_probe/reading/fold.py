@@ -32,7 +32,7 @@ def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] =
         places = _Places(folders)
         folded = host_fold.fold(processes, inventory, folders, sources.launch, places.of)
     held = places.held([process.file for process in processes], [process.ledger_file for process in processes])
-    fold_file.write(target, host_fold.encode(folded), (one for name, path in held for one in _contents(name, path)))
+    fold_file.write(target, host_fold.encode(folded), (member for name, path in held for member in _contents(name, path)))
     return len(processes)
 
 

@@ -47,9 +47,9 @@ def write(target: BinaryIO, fold: bytes, held: Iterable[FoldMember]) -> None:
     table: List[FoldEntry] = []
     bodies: List[bytes] = []
     offset = 0
-    for one in held:
-        bodies.append(zlib.compress(one.data, _LEVEL))
-        table.append(FoldEntry(one.name, offset, len(bodies[-1]), one.changed))
+    for member in held:
+        bodies.append(zlib.compress(member.data, _LEVEL))
+        table.append(FoldEntry(member.name, offset, len(bodies[-1]), member.changed))
         offset += len(bodies[-1])
     main, names = zlib.compress(fold, _LEVEL), zlib.compress(msgspec.msgpack.encode(table), _LEVEL)
     for part in (_MAGIC, _SIZES.pack(len(main), len(names)), main, names, *bodies):
@@ -78,18 +78,18 @@ def held_files(path: str) -> List[FoldEntry]:
         with open(path, "rb", opener=never_waiting) as file:
             main, names, begin = _sizes(file)
             file.seek(main, os.SEEK_CUR)
-            found = _LIST.decode(_unpacked(file.read(names), names))
+            entries = _LIST.decode(_unpacked(file.read(names), names))
     except (OSError, InvalidFoldError, *UNREADABLE):
         return []
-    return [one._replace(offset=begin + one.offset) for one in found]
+    return [entry._replace(offset=begin + entry.offset) for entry in entries]
 
 
-def held_data(path: str, one: FoldEntry) -> Optional[bytes]:
+def held_data(path: str, entry: FoldEntry) -> Optional[bytes]:
     """Return what is in a file behind a fold; None if that is not whole."""
     try:
         with open(path, "rb", opener=never_waiting) as file:
-            file.seek(one.offset)
-            return _unpacked(file.read(min(one.packed, LARGEST)), one.packed)
+            file.seek(entry.offset)
+            return _unpacked(file.read(min(entry.packed, LARGEST)), entry.packed)
     except (OSError, ValueError, OverflowError):
         return None
 
@@ -140,8 +140,8 @@ def real_place(path: str) -> str:
 def held_bytes(path: str) -> Optional[bytes]:
     """Return the bytes of a file that a fold holds, without a place on this disk; None for every other path."""
     folder, inside, name = path.rpartition(_INSIDE)
-    one = _files(folder + SUFFIX).get(name) if inside and not os.path.lexists(path) else None
-    return held_data(folder + SUFFIX, one) if one is not None else None
+    entry = _files(folder + SUFFIX).get(name) if inside and not os.path.lexists(path) else None
+    return held_data(folder + SUFFIX, entry) if entry is not None else None
 
 
 def held_names(folder: str) -> Optional[List[str]]:
@@ -151,7 +151,7 @@ def held_names(folder: str) -> Optional[List[str]]:
 
 @lru_cache(maxsize=_LISTS)
 def _files(fold: str) -> Dict[str, FoldEntry]:
-    return {one.name: one for one in held_files(fold)}
+    return {entry.name: entry for entry in held_files(fold)}
 
 
 @lru_cache(maxsize=1)
@@ -162,12 +162,12 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
 @lru_cache(maxsize=None)
 def _place(fold: str, name: str) -> str:
     """Write a held file to a folder of this process, under a name of our own; an empty string if the fold does not hold it."""
-    one = _files(fold).get(name)
-    data = held_data(fold, one) if one is not None else None
-    if one is None or data is None:
+    entry = _files(fold).get(name)
+    data = held_data(fold, entry) if entry is not None else None
+    if entry is None or data is None:
         return ""
     number, path = tempfile.mkstemp(dir=_folder().name)
     with os.fdopen(number, "wb") as file:
         file.write(data)
-    os.utime(path, (one.changed, one.changed))
+    os.utime(path, (entry.changed, entry.changed))
     return path

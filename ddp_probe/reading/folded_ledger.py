@@ -56,27 +56,29 @@ class LedgerFolder:
         self.tables = LedgerTables()
         self._numbers: Dict[Any, int] = {}
 
-    def fold(self, found: RankLedger) -> FoldedLedger:
+    def fold(self, ledger: RankLedger) -> FoldedLedger:
         """Return a ledger as plain values."""
-        groups = [(self._group(calls.group), calls.first, self._sequence(calls.numbers), self._record(calls.last)) for calls in found.groups.values()]
+        groups = [
+            (self._group(calls.group), calls.first, self._sequence(calls.numbers), self._record(calls.last)) for calls in ledger.groups.values()
+        ]
         return FoldedLedger(
-            found.problem,
-            found.pid,
-            found.rank,
+            ledger.problem,
+            ledger.pid,
+            ledger.rank,
             groups,
-            [(*key, number) for key, number in found.pairs.items()],
-            self._record(found.last),
-            self._records(found.open),
-            [_replaced(phase, {_PHASE_SITE: self._site(phase.site)}) for phase in found.phases],
-            found.torn,
-            found.closed,
-            found.moved,
-            found.base,
-            [(op, self._site(site), count) for (op, site), count in found.dropped.items()],
-            _folded_steps(found.steps),
-            [_replaced(one, {_SUM_GROUP: self._group(one.group), _SUM_SITE: self._site(one.site)}) for one in found.sums],
-            self._records(found.raised),
-            self._record(found.handler),
+            [(*key, number) for key, number in ledger.pairs.items()],
+            self._record(ledger.last),
+            self._records(ledger.open),
+            [_replaced(phase, {_PHASE_SITE: self._site(phase.site)}) for phase in ledger.phases],
+            ledger.torn,
+            ledger.closed,
+            ledger.moved,
+            ledger.base,
+            [(op, self._site(site), count) for (op, site), count in ledger.dropped.items()],
+            _folded_steps(ledger.steps),
+            [_replaced(call_sum, {_SUM_GROUP: self._group(call_sum.group), _SUM_SITE: self._site(call_sum.site)}) for call_sum in ledger.sums],
+            self._records(ledger.raised),
+            self._record(ledger.handler),
         )
 
     def _records(self, records: Sequence[Record]) -> List[_Row]:
@@ -122,32 +124,32 @@ class LedgerUnfolder:
         numbers = [0, *(rank_ledger.number_of(call) for call in calls)]
         self._sequences: List[array[int]] = [array("I"), *(_shared(data, numbers, sequences) for data in tables.sequences)]
 
-    def unfold(self, path: str, found: FoldedLedger) -> RankLedger:
+    def unfold(self, path: str, folded_ledger: FoldedLedger) -> RankLedger:
         """Return what is kept of the ledger."""
         groups: Dict[str, GroupCalls] = {}
-        for number, first, sequence, last in found.groups:
+        for number, first, sequence, last in folded_ledger.groups:
             group = self._groups[number] or Group()
             calls = groups[group.id] = GroupCalls(group, first)
             calls.numbers, calls.last = self._sequences[sequence], self._record(last)
         return RankLedger(
             path,
-            found.problem,
-            found.pid,
-            found.rank,
+            folded_ledger.problem,
+            folded_ledger.pid,
+            folded_ledger.rank,
             groups,
-            {(group, peer, sends): number for group, peer, sends, number in found.pairs},
-            self._record(found.last),
-            self._records(found.open),
-            tuple(Phase(*_replaced(row, {_PHASE_SITE: self._sites[row[_PHASE_SITE]]})) for row in found.phases),
-            found.torn,
-            found.closed,
-            found.moved,
-            found.base,
-            {(op, self._sites[site]): count for op, site, count in found.dropped},
-            _unfolded_steps(*found.steps),
-            tuple(self._sum(row) for row in found.sums),
-            self._records(found.raised),
-            self._record(found.handler),
+            {(group, peer, sends): number for group, peer, sends, number in folded_ledger.pairs},
+            self._record(folded_ledger.last),
+            self._records(folded_ledger.open),
+            tuple(Phase(*_replaced(row, {_PHASE_SITE: self._sites[row[_PHASE_SITE]]})) for row in folded_ledger.phases),
+            folded_ledger.torn,
+            folded_ledger.closed,
+            folded_ledger.moved,
+            folded_ledger.base,
+            {(op, self._sites[site]): count for op, site, count in folded_ledger.dropped},
+            _unfolded_steps(*folded_ledger.steps),
+            tuple(self._sum(row) for row in folded_ledger.sums),
+            self._records(folded_ledger.raised),
+            self._record(folded_ledger.handler),
         )
 
     def _records(self, rows: Sequence[_Row]) -> Tuple[Record, ...]:

@@ -41,12 +41,12 @@ def read(folder: str) -> Gathered:
         raise ValueError("%s is too large" % NAME)
     with open(path, "rb") as file:
         try:
-            found = msgspec.json.decode(file.read(), type=Gathered)
+            gathered = msgspec.json.decode(file.read(), type=Gathered)
         except UNREADABLE as exc:
             raise ValueError(str(exc)) from exc
-    if found.gathered != VERSION:
-        raise ValueError("it is of version %d, and this ddp_probe reads version %d" % (found.gathered, VERSION))
-    return found
+    if gathered.gathered != VERSION:
+        raise ValueError("it is of version %d, and this ddp_probe reads version %d" % (gathered.gathered, VERSION))
+    return gathered
 
 
 def note(run: Run, paths: Sequence[str]) -> None:

@@ -81,16 +81,16 @@ def _typed(words: List[str]) -> List[str]:
 
 def _host_of(file: str) -> List[Any]:
     name = os.path.basename(file)
-    found = _NAME.match(name)
-    if found:
-        return [(found, 2)]
+    match = _NAME.match(name)
+    if match:
+        return [(match, 2)]
     launcher = _LAUNCHER.match(name)
     return [(launcher, 1)] if launcher else []
 
 
 def _rank(file: str) -> Optional[int]:
-    found = _NAME.match(os.path.basename(file))
-    return int(found[1]) if found else None
+    match = _NAME.match(os.path.basename(file))
+    return int(match[1]) if match else None
 
 
 def _stat(file: str) -> Tuple[int, float]:
@@ -143,8 +143,8 @@ def _state(event: Dict[str, Any], name: str) -> str:
 
 def _signals(file: str) -> Dict[_Child, str]:
     """Return the signals that ended this launcher's children, except SIGTERM, which launchers send themselves. Each child is reported twice."""
-    found = _LAUNCHER.match(os.path.basename(file))
-    host = found[1] if found else ""
+    match = _LAUNCHER.match(os.path.basename(file))
+    host = match[1] if match else ""
     return {
         (host, str(event.get("child_pid"))): str(event["signal"])
         for event in log_lines.tail(file)
@@ -153,8 +153,8 @@ def _signals(file: str) -> Dict[_Child, str]:
 
 
 def _child(file: str) -> _Child:
-    found = _NAME.match(os.path.basename(file))
-    return (found[2], found[3]) if found else ("", "")
+    match = _NAME.match(os.path.basename(file))
+    return (match[2], match[3]) if match else ("", "")
 
 
 def _alive(event: Dict[str, Any]) -> bool:

@@ -97,7 +97,7 @@ def fold(
 
 def _made(processes: Sequence[LoggedProcess], folded: Sequence[FoldedProcess]) -> float:
     """Return the time as of which this is known. If no process runs, that is when the last one wrote: then a fold of the same files is the same."""
-    if any(one.state for one in folded):
+    if any(folded_process.state for folded_process in folded):
         return time.time()
     return max((process.last_when for process in processes), default=0.0)
 

@@ -27,20 +27,20 @@ def read(path: str) -> Optional[JobFile]:
         if not place or not os.path.isfile(place) or os.path.getsize(place) > _LARGEST:
             return None
         with open(place, encoding="utf-8") as file:
-            found = JobFile(file.read(), os.stat(place).st_mtime)
+            job_file = JobFile(file.read(), os.stat(place).st_mtime)
     except (OSError, ValueError):  # UnicodeDecodeError is a ValueError
         return None
     for noted in _NOTING:
-        noted[path] = found
-    return found
+        noted[path] = job_file
+    return job_file
 
 
 @contextlib.contextmanager
 def noted() -> Iterator[Dict[str, JobFile]]:
     """Yield the files that are read meanwhile, by path."""
-    found: Dict[str, JobFile] = {}
-    _NOTING.append(found)
+    job_files: Dict[str, JobFile] = {}
+    _NOTING.append(job_files)
     try:
-        yield found
+        yield job_files
     finally:
-        _NOTING.remove(found)
+        _NOTING.remove(job_files)

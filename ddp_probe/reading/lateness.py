@@ -93,18 +93,18 @@ def milliseconds(micros: int) -> str:
     return "%.3g s" % (micros / 1e6) if micros >= 10**6 else "%.3g ms" % (micros / 1e3)
 
 
-def whole_host(hosts: Mapping[int, str], found: LateRanks) -> str:
+def whole_host(hosts: Mapping[int, str], late_ranks: LateRanks) -> str:
     """Return the name of the host whose ranks these are, all of them; empty if they are not all ranks of one of several hosts."""
     ranks: Dict[str, List[int]] = {}
     for rank, host in hosts.items():
         ranks.setdefault(host, []).append(rank)
-    return next((host for host, those in ranks.items() if len(ranks) > 1 and host and len(those) > 1 and sorted(those) == found.ranks), "")
+    return next((host for host, those in ranks.items() if len(ranks) > 1 and host and len(those) > 1 and sorted(those) == late_ranks.ranks), "")
 
 
 def member(steps: StepTimes, sums: Sequence[CallSum], groups: Collection[str], pairs: Collection[Tuple[str, int, bool]]) -> StepMember:
     """Return what is known of a rank; stages of a pipeline may also talk by broadcasts in groups of two."""
-    within = [one.group for one in sums if one.group is not None and one.group.size == 2 and one.op in _ROOTED]
-    is_small = within and max(one.group.size for one in sums if one.group is not None) > 2
+    within = [call_sum.group for call_sum in sums if call_sum.group is not None and call_sum.group.size == 2 and call_sum.op in _ROOTED]
+    is_small = within and max(call_sum.group.size for call_sum in sums if call_sum.group is not None) > 2
     twos = [rank for group in within for rank in _two(group)] if is_small else []
     return StepMember(steps, sums, groups, sorted({*(peer for _, peer, _ in pairs), *twos}))
 
@@ -118,12 +118,12 @@ def _two(group: Group) -> List[int]:
 
 def late(members: Mapping[int, StepMember]) -> Optional[LateRanks]:
     """Return who is late; None if nobody is, or if there are too few steps."""
-    found = [one for ranks in comparable(members) for one in [_late_of({rank: members[rank].steps for rank in ranks})] if one is not None]
-    if not found:
+    late_ranks = [one for ranks in comparable(members) for one in [_late_of({rank: members[rank].steps for rank in ranks})] if one is not None]
+    if not late_ranks:
         return None
-    worst = max(found, key=lambda one: one.behind)
-    ranks = {rank for one in found if one.part == worst.part for rank in one.ranks}
-    others = {rank for one in found for rank in one.others} - ranks
+    worst = max(late_ranks, key=lambda one: one.behind)
+    ranks = {rank for one in late_ranks if one.part == worst.part for rank in one.ranks}
+    others = {rank for one in late_ranks for rank in one.others} - ranks
     return worst._replace(ranks=sorted(ranks), others=sorted(others))
 
 
@@ -147,16 +147,18 @@ def comparable(members: Mapping[int, StepMember]) -> Iterator[List[int]]:
 def _calls(sums: Sequence[CallSum]) -> Dict[str, Dict[Tuple[str, object], int]]:
     """Return how often each line calls a collective, by the group."""
     found: Dict[str, Dict[Tuple[str, object], int]] = {}
-    for one in sums:
-        if one.group is not None:
-            found.setdefault(one.group.id, {})[(one.op, one.site)] = one.calls
+    for call_sum in sums:
+        if call_sum.group is not None:
+            found.setdefault(call_sum.group.id, {})[(call_sum.op, call_sum.site)] = call_sum.calls
     return found
 
 
 def _same(calls: Sequence[Mapping[Tuple[str, object], int]]) -> bool:
     """Tell whether ranks make the same calls, but for those that one has made and another will make in a moment."""
     first = calls[0]
-    return all(2 * min(one.get(key, 0), first.get(key, 0)) + FEW > max(one.get(key, 0), first.get(key, 0)) for one in calls for key in {*one, *first})
+    return all(
+        2 * min(call.get(key, 0), first.get(key, 0)) + FEW > max(call.get(key, 0), first.get(key, 0)) for call in calls for key in {*call, *first}
+    )
 
 
 def _connected(members: Mapping[int, StepMember]) -> Dict[int, int]:
@@ -219,7 +221,7 @@ def _late_of(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
     common = _common(ranks)
     if common is None:
         return None
-    return next((found for waiting in _WAITING for found in [_late(common, waiting)] if found is not None), None)
+    return next((late_ranks for waiting in _WAITING for late_ranks in [_late(common, waiting)] if late_ranks is not None), None)
 
 
 def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateRanks]:

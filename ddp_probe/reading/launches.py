@@ -35,9 +35,9 @@ class Part(NamedTuple):
         return bool(self.world) and len(self.ranks) >= self.world
 
 
-def same(one: Part, other: Part) -> bool:
+def same(part: Part, other: Part) -> bool:
     """Return whether two parts belong to one launch."""
-    return bool(one.keys & other.keys) and not one.ranks & other.ranks and _in_time(one, other)
+    return bool(part.keys & other.keys) and not part.ranks & other.ranks and _in_time(part, other)
 
 
 def _in_time(one: Part, other: Part) -> bool:
@@ -45,10 +45,10 @@ def _in_time(one: Part, other: Part) -> bool:
     return later.start - first.start <= _APART and (first.end is None or later.start <= first.end + _SKEW)
 
 
-def _other(one: Part, named: Part) -> bool:
+def _other(part: Part, named: Part) -> bool:
     """Return whether two folders are different launches although the user named them together."""
-    kinds = {key[0] for key in one.keys} & {key[0] for key in named.keys}
-    return bool(one.ranks & named.ranks) or bool(kinds and not one.keys & named.keys)
+    kinds = {key[0] for key in part.keys} & {key[0] for key in named.keys}
+    return bool(part.ranks & named.ranks) or bool(kinds and not part.keys & named.keys)
 
 
 # --- folders, before they are read
@@ -56,15 +56,15 @@ def _other(one: Part, named: Part) -> bool:
 
 def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     """Return all folders of the same launch as this one, itself included, judged by the first lines of their files."""
-    found = [glance(folder)]
-    if found[0].whole or not found[0].keys:
+    parts = [glance(folder)]
+    if parts[0].whole or not parts[0].keys:
         return [folder]
-    own, since = os.path.realpath(folder), found[0].start - _APART
+    own, since = os.path.realpath(folder), parts[0].start - _APART
     others = [glance(each) for each in siblings() if os.path.realpath(each) != own and _touched(each) >= since]
-    for part in sorted(others, key=lambda part: abs(part.start - found[0].start)):
-        if any(same(part, each) for each in found) and not any(part.ranks & each.ranks for each in found):
-            found.append(part)
-    return [part.folder for part in sorted(found, key=lambda part: (min(part.ranks, default=0), part.folder))]
+    for part in sorted(others, key=lambda part: abs(part.start - parts[0].start)):
+        if any(same(part, each) for each in parts) and not any(part.ranks & each.ranks for each in parts):
+            parts.append(part)
+    return [part.folder for part in sorted(parts, key=lambda part: (min(part.ranks, default=0), part.folder))]
 
 
 def _touched(folder: str) -> float:

@@ -59,11 +59,11 @@ def settled(name: str) -> bytes:
     return quiet(read(name))
 
 
-def quiet(found: Reading) -> bytes:
+def quiet(reading: Reading) -> bytes:
     """Return the bytes in which the rows are empty whose last field differs between the two readings."""
-    data = bytearray(found.data + bytes(found.left_out))
+    data = bytearray(reading.data + bytes(reading.left_out))
     layout = _HEADERS.get(bytes(data[12:16]))
-    if found.before is None or layout is None or len(data) < schema.HEADER_BYTES:
+    if reading.before is None or layout is None or len(data) < schema.HEADER_BYTES:
         return bytes(data)
     fields = dict(zip(_HEADER_NAMES, layout.unpack_from(data)))
     at = schema.places(fields)
@@ -72,8 +72,8 @@ def quiet(found: Reading) -> bytes:
         (at.steps, at.records, fields["step_size"]),
         (at.records, at.end, fields["record_size"]),
     ):
-        for row in range(start, min(end, len(found.before)), max(size, 8)):
-            if found.before[row + size - 8 : row + size] != data[row + size - 8 : row + size]:
+        for row in range(start, min(end, len(reading.before)), max(size, 8)):
+            if reading.before[row + size - 8 : row + size] != data[row + size - 8 : row + size]:
                 data[row : row + size] = bytes(size)
     return bytes(data)
 
@@ -355,7 +355,7 @@ def layout_as_json() -> Dict[str, Any]:
             **{name: ledger_schema.SIZES[name] for name in ("header_size", "text_size", "phases", "sums", "steps", "records")},
         },
         "areas": [_area(area) for area in AREAS],
-        "codes": {name: [one._asdict() for one in codes] for name, codes in CODES.items()},
+        "codes": {name: [code._asdict() for code in codes] for name, codes in CODES.items()},
     }
 
 

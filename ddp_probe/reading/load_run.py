@@ -273,8 +273,8 @@ def _in_call(process: LoggedProcess) -> bool:
 
 def _named(failure: Failure) -> int:
     """Return the child that torch names in its message, or -1: a program that joins its children itself, as Lightning does, reports no end of one."""
-    found = _WHO.search(failure.message)
-    return int(found.group(1)) if found else -1
+    match = _WHO.search(failure.message)
+    return int(match.group(1)) if match else -1
 
 
 def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:

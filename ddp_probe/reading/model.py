@@ -104,14 +104,14 @@ class LoggedProcess:
     def read_ledger(self) -> None:
         """Read the process's ledger, if it has one."""
         if self._ledger is None and self.ledger_file:
-            found = rank_ledger.read(self.ledger_file, self._ledger_bytes())
-            if self.pid and found.pid and found.pid != self.pid:
-                found = RankLedger(found.path, "It was written by process %d, and the log beside it by process %d." % (found.pid, self.pid))
-            self._ledger = found
+            ledger = rank_ledger.read(self.ledger_file, self._ledger_bytes())
+            if self.pid and ledger.pid and ledger.pid != self.pid:
+                ledger = RankLedger(ledger.path, "It was written by process %d, and the log beside it by process %d." % (ledger.pid, self.pid))
+            self._ledger = ledger
 
-    def hold_ledger(self, file: str, found: RankLedger) -> None:
+    def hold_ledger(self, file: str, ledger: RankLedger) -> None:
         """Take what was kept of its ledger when it was folded."""
-        self.ledger_file, self._ledger = file, found
+        self.ledger_file, self._ledger = file, ledger
 
     def whole_ledger(self) -> Ledger:
         """Return all that the ledger holds, read again."""

@@ -37,13 +37,13 @@ class ProcessReader:
 
     def line(self, number: int, text: bytes, whole: bool) -> None:
         """Add one line."""
-        found = decode(text)
-        if found.event is not None:
-            self._event(found.event, number)
-        elif found.unknown:
-            self.process.unknown[found.unknown] = self.process.unknown.get(found.unknown, 0) + 1
-        elif whole or found.fault != "not JSON":
-            self._inventory.skip(self.process.file, found.fault)
+        decoded = decode(text)
+        if decoded.event is not None:
+            self._event(decoded.event, number)
+        elif decoded.unknown:
+            self.process.unknown[decoded.unknown] = self.process.unknown.get(decoded.unknown, 0) + 1
+        elif whole or decoded.fault != "not JSON":
+            self._inventory.skip(self.process.file, decoded.fault)
         else:
             self._inventory.skip(self.process.file, "torn")
 
@@ -226,10 +226,10 @@ def _on_disk(log: str) -> int:
 
 def _here(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter) -> List[LoggedProcess]:
     """Read files one after another in this process."""
-    found = [process for file in files for process in [_process(file, inventory, shared, meter)] if process is not None]
-    for process in found:
+    processes = [process for file in files for process in [_process(file, inventory, shared, meter)] if process is not None]
+    for process in processes:
         process.ledger_file = rank_ledger.find(process.file)
-    return found
+    return processes
 
 
 def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter) -> Optional[LoggedProcess]:

@@ -16,7 +16,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "flags", "site")
-_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _SUMS = 32  # At most this many sums are kept: those in which most time was spent.
 _OPEN = 32  # At most this many open calls are kept, and calls that raised: the latest.
@@ -35,7 +35,7 @@ class LedgerCall(NamedTuple):
     site: Optional[LedgerSite]
 
 
-_OF_GROUPS = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.ABOUT_GROUPS)
+_OF_GROUPS = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.ABOUT_GROUPS)
 _UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
 _CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 if it is not known.
 _NUMBERS: Dict[LedgerCall, int] = {_UNKNOWN: 0}
@@ -124,8 +124,8 @@ def as_of(path: str, data: Optional[bytes], until: float) -> Optional[bytes]:
     """Return the bytes of a ledger as they were at this time, on its host's clock; None if it cannot be read."""
     try:
         if data is None:
-            found = ledger_file.read(fold_file.real_place(path))
-            data = found.data + bytes(found.left_out)
+            reading = ledger_file.read(fold_file.real_place(path))
+            data = reading.data + bytes(reading.left_out)
         return ledger_file.as_of(bytes(ledger_file.of_lines(data)) if ledger_file.is_text(data) else data, until)
     except (OSError, ValueError):
         return None
@@ -133,7 +133,7 @@ def as_of(path: str, data: Optional[bytes], until: float) -> Optional[bytes]:
 
 def made(records: Iterable[Record]) -> List[AlignedCall]:
     """Return the calls of the job's main thread as they are compared with those of other ranks: not those of a signal's handler."""
-    return [_made(one) for one in records if not (one.is_inner or one.in_side_thread or one.signal)]
+    return [_made(record) for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
 
 
 def _made(record: Record) -> AlignedCall:
@@ -154,10 +154,10 @@ def _members(text: str) -> Tuple[int, ...]:
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     """Return what is kept of a ledger. Two thousand records take two milliseconds: of most of them nothing but the number of the call is made."""
     try:
-        found = ledger_file.read(path) if data is None else ledger_file.Reading(data)
+        reading = ledger_file.read(path) if data is None else ledger_file.Reading(data)
     except OSError as exc:
         return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    full, texts, rows = whole_ledger.parse_rows(found.data, path, found.before, found.left_out, steps.KEPT)
+    full, texts, rows = whole_ledger.parse_rows(reading.data, path, reading.before, reading.left_out, steps.KEPT)
     head = full.header
     if head is None or head.version not in schema.READS:
         return RankLedger(path, full.problem or "The file is empty.")
@@ -182,7 +182,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         base,
         kept.dropped(),
         full.steps if full.steps.numbers else steps.of_calls(rows, texts),
-        tuple(sorted([one for one in full.sums if one.op in _COLLECTIVES], key=lambda one: -one.inside_ns)[:_SUMS]),
+        tuple(sorted([call_sum for call_sum in full.sums if call_sum.op in _COLLECTIVES], key=lambda call_sum: -call_sum.inside_ns)[:_SUMS]),
         tuple(whole_ledger._record(row, texts) for row in kept.raised),
         whole_ledger._record(handler, texts) if handler is not None else None,
     )

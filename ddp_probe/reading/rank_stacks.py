@@ -26,12 +26,12 @@ def threads(text: str) -> List[ThreadStack]:
         if _BEGIN.match(line):
             dumps.append([])
         _take(line, dumps[-1])
-    found = next((dump for dump in reversed(dumps) if any(thread.frames for thread in dump)), [])
-    for thread in found:
+    thread_stacks = next((dump for dump in reversed(dumps) if any(thread.frames for thread in dump)), [])
+    for thread in thread_stacks:
         thread.frames.reverse()
-    if found:
-        found[-1].main = True
-    return found[::-1]
+    if thread_stacks:
+        thread_stacks[-1].main = True
+    return thread_stacks[::-1]
 
 
 def _take(line: str, dump: List[ThreadStack]) -> None:
@@ -79,8 +79,8 @@ def answer(lines: bytes, file: str, request: int) -> Optional[RankStacks]:
 
 def recorded(log: str) -> Optional[RankStacks]:
     """Return the latest stacks that a rank has left, in its log or in faulthandler's text next to it."""
-    found = [each for each in (_logged(log), dumped(log)) if each is not None]
-    return max(found, key=lambda each: each.when, default=None)
+    stacks = [each for each in (_logged(log), dumped(log)) if each is not None]
+    return max(stacks, key=lambda each: each.when, default=None)
 
 
 def dump_of(log: str) -> str:
@@ -91,14 +91,14 @@ def dump_of(log: str) -> str:
 def dumped(log: str) -> Optional[RankStacks]:
     """Return the last stacks that faulthandler has written beside a log."""
     path = dump_of(log)
-    found = threads(_bytes(path).decode("utf-8", "replace"))
-    return RankStacks(rank_of(log), found, os.stat(fold_file.real_place(path)).st_mtime, DUMP) if found else None
+    thread_stacks = threads(_bytes(path).decode("utf-8", "replace"))
+    return RankStacks(rank_of(log), thread_stacks, os.stat(fold_file.real_place(path)).st_mtime, DUMP) if thread_stacks else None
 
 
 def rank_of(file: str) -> int:
     """Return the rank in a file's name, or -1."""
-    found = _NAME.match(os.path.basename(file))
-    return int(found[1]) if found else -1
+    match = _NAME.match(os.path.basename(file))
+    return int(match[1]) if match else -1
 
 
 def _logged(log: str) -> Optional[RankStacks]:

@@ -96,7 +96,7 @@ def _companions(system: Any, parent: str, folder: str, stems: Set[str]) -> Itera
 
 def _stems(path: str) -> Set[str]:
     """Return the beginnings of a path that end with a dot."""
-    return {path[: found.end()] for found in re.finditer(r"\.", path)}
+    return {path[: match.end()] for match in re.finditer(r"\.", path)}
 
 
 def _files(system: Any, match: str) -> Iterator[Tuple[str, List[str], Any]]:

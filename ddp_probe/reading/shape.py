@@ -83,7 +83,7 @@ def of_nodes_seen(run: Run) -> Set[int]:
 
 def _deaths(run: Run) -> List[Death]:
     """Return each child once, of the last generation: torchrun reports all exit codes, and the failed children again in its summary."""
-    found: Dict[Tuple[str, Optional[int], Optional[int]], Death] = {}
+    deaths: Dict[Tuple[str, Optional[int], Optional[int]], Death] = {}
     ranks = {(process.host, process.pid): process.rank for process in (*run.earlier, *run.processes)}
     by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
     alone = _is_one_host(run)
@@ -91,13 +91,13 @@ def _deaths(run: Run) -> List[Death]:
         for call in launcher.calls(schema.LauncherChild):
             reported = call.begin
             key = (launcher.host, reported.child_pid, None if reported.child_pid is not None else reported.child_local_rank)
-            before = found.get(key)
+            before = deaths.get(key)
             rank = reported.child_rank
             if rank is None:
                 rank = ranks.get((launcher.host, reported.child_pid or 0), by_local.get((launcher.host, reported.child_local_rank)))
             if rank is None:
                 rank = before.rank if before else (reported.child_local_rank if alone else None)
-            found[key] = Death(
+            deaths[key] = Death(
                 rank,
                 reported.child_local_rank,
                 reported.child_pid,
@@ -109,12 +109,12 @@ def _deaths(run: Run) -> List[Death]:
                 before.when if before else call.when,
                 before.at if before else call.at,
             )
-    return [*found.values(), *_joined(run, {death.pid for death in found.values()})]
+    return [*deaths.values(), *_joined(run, {death.pid for death in deaths.values()})]
 
 
 def _joined(run: Run, reported: Set[Optional[int]]) -> List[Death]:
     """Return the children of mp.spawn, which returns without an exception only if each child exits with code 0."""
-    found = []
+    deaths = []
     by_host: Dict[str, List[LoggedProcess]] = {}
     for process in run.processes:
         if process.started.role == "promoted":
@@ -126,8 +126,8 @@ def _joined(run: Run, reported: Set[Optional[int]]) -> List[Death]:
             for child in by_host.get(launcher.host, ()):
                 if call.when <= child.start_when and child.last_when <= call.until and child.pid not in reported:
                     at = call.ended_at or call.at
-                    found.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
-    return found
+                    deaths.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
+    return deaths
 
 
 def _is_one_host(run: Run) -> bool:
@@ -165,9 +165,9 @@ def settle(run: Run) -> None:
         _of_a_killed_launcher(run)
     if not signs or _had_failed(run, signs[0]):
         return
-    told = next((sign for sign in signs if sign.signal), signs[0])
+    end = next((sign for sign in signs if sign.signal), signs[0])
     run.handled = handled
-    run.outside = told._replace(when=signs[0].when - _MOMENT)
+    run.outside = end._replace(when=signs[0].when - _MOMENT)
     for process in run.processes:
         if process.end is None or process.last_when >= run.outside.when:
             process.stand(run.outside.when)
@@ -178,9 +178,9 @@ def settle(run: Run) -> None:
 
 def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
     for launcher in run.launchers:
-        told = launcher.first(schema.LauncherSignal)
-        if told is not None:
-            yield OutsideEnd(told.when, told.begin.signal, "the launcher", told.at)
+        call = launcher.first(schema.LauncherSignal)
+        if call is not None:
+            yield OutsideEnd(call.when, call.begin.signal, "the launcher", call.at)
             continue
         failure = launcher.end.failure if isinstance(launcher.end, schema.LauncherEnd) else None
         if failure is not None and failure.type.rpartition(".")[2] in ("SignalException", "KeyboardInterrupt"):
@@ -223,8 +223,8 @@ def _of_handlers(run: Run) -> Iterator[OutsideEnd]:
 
 def _steps_since(kept: RankLedger, when_ns: int) -> int:
     """Return how many steps ended after this time."""
-    found, ended, count = kept.steps, kept.steps.ended_ns, 0
-    for took in reversed(found.took):
+    times, ended, count = kept.steps, kept.steps.ended_ns, 0
+    for took in reversed(times.took):
         if ended <= when_ns:
             break
         ended, count = ended - 1000 * took, count + 1

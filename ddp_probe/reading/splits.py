@@ -165,13 +165,17 @@ def _entered(standing: LedgerStanding, group: str, number: int) -> float:
 
 def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split]:
     """Return the ranks that do not run, if others wait: it does not matter what for."""
-    waiting = [one for rank, one in standings.ranks.items() if rank not in there and one.left is None and (one.inside is not None or one.in_backward)]
-    long = {one.rank: one for one in waiting if _is_long(standings, one)}
+    waiting = [
+        standing
+        for rank, standing in standings.ranks.items()
+        if rank not in there and standing.left is None and (standing.inside is not None or standing.in_backward)
+    ]
+    long = {standing.rank: standing for standing in waiting if _is_long(standings, standing)}
     if not there or not long:
         return None
     first = min(long.values(), key=LedgerStanding.since)
     inside = first.inside
-    here = {rank: one for rank, one in long.items() if (one.inside is None) == (inside is None)}
+    here = {rank: standing for rank, standing in long.items() if (standing.inside is None) == (inside is None)}
     number = inside.seq if inside is not None else first.times(BACKWARD)
     stall = _Stall(
         inside.group if inside is not None else None, number, here, sorted(there), [], len(standings.ranks), "" if inside is not None else BACKWARD
@@ -194,7 +198,7 @@ def stalled(standings: LedgerStandings) -> Optional[Split]:
     stuck = {rank: stall for stall in stalls for rank in stall.here}
     free = [stall for stall in stalls if any(rank not in stuck for rank in stall.there)]
     if free:
-        stall = max(free, key=lambda one: (len(one.here), -one.when))
+        stall = max(free, key=lambda stall: (len(stall.here), -stall.when))
         return _judged(standings, stall, [rank for rank in stall.there if rank not in stuck])
     known = [stall for stall in stalls if stall.there and not stall.unknown]
     if not known or any(stall.unknown and not stall.there for stall in stalls):
@@ -202,7 +206,7 @@ def stalled(standings: LedgerStandings) -> Optional[Split]:
     pairs = [stall for stall in known if stall.what in PAIRED]
     if pairs:
         return _unpaired(pairs)
-    known.sort(key=lambda one: (-len(one.here), one.when))
+    known.sort(key=lambda stall: (-len(stall.here), stall.when))
     first = known[0]
     if len(first.here) * 2 > first.size and len(first.there) < len(first.here):
         return _made(first, MISSING, first.there, first.there)
@@ -217,39 +221,39 @@ def stalled(standings: LedgerStandings) -> Optional[Split]:
 
 def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Split]:
     """Return the wait for the one rank that has left the sequence of calls that all make, or its own if nobody waits for it alone."""
-    waiting = {rank: one for stall in stalls for rank, one in stall.here.items()}
+    waiting = {rank: standing for stall in stalls for rank, standing in stall.here.items()}
     free = [standings.ranks[rank] for stall in stalls for rank in stall.there if rank not in waiting]
-    if any(one.left is None for one in free) or not any(_is_long(standings, one) for one in waiting.values()):
+    if any(standing.left is None for standing in free) or not any(_is_long(standings, standing) for standing in waiting.values()):
         return None  # Who is in no call may yet come.
-    found = _departure(standings, stalls)
-    if found is None:
+    departure = _departure(standings, stalls)
+    if departure is None:
         return None
-    waited_for = [stall for stall in stalls if found.rank in stall.there] or [stall for stall in stalls if found.rank in stall.here]
+    waited_for = [stall for stall in stalls if departure.rank in stall.there] or [stall for stall in stalls if departure.rank in stall.here]
     if not waited_for:
         return None
-    stall = max(waited_for, key=lambda one: (len(one.here), -one.when))
-    kind = PEER if stall.what in PAIRED else MISSING if found.rank in stall.there else ALONE
-    return _made(stall, kind, stall.there, [found.rank])._replace(departure=found)
+    stall = max(waited_for, key=lambda stall: (len(stall.here), -stall.when))
+    kind = PEER if stall.what in PAIRED else MISSING if departure.rank in stall.there else ALONE
+    return _made(stall, kind, stall.there, [departure.rank])._replace(departure=departure)
 
 
 def _departure(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Departure]:
     """Return the departure of one rank; of very many, those are compared that few wait for, or that wait with few."""
-    rare = [rank for stall in sorted(stalls, key=lambda one: len(one.here)) for rank in (*stall.there, *stall.here)]
+    rare = [rank for stall in sorted(stalls, key=lambda stall: len(stall.here)) for rank in (*stall.there, *stall.here)]
     chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(standings.ranks)] if rank not in standings.unknown))[: alignment.MOST_RANKS]
     calls = {rank: made(standings.ranks[rank].records()) for rank in sorted(chosen)}
-    return alignment.departure({rank: found for rank, found in calls.items() if found})
+    return alignment.departure({rank: aligned_calls for rank, aligned_calls in calls.items() if aligned_calls})
 
 
 def narrowed(standings: LedgerStandings, parted: Split) -> Split:
     """Return the split with one guilty rank if nothing but the sequence of calls tells which it is."""
     if len(parted.blame) < 2:
         return parted
-    found = _departure(standings, [])
-    if found is None or found.rank not in parted.blame:
+    departure = _departure(standings, [])
+    if departure is None or departure.rank not in parted.blame:
         return parted
-    if found.rank in parted.here:
+    if departure.rank in parted.here:
         parted = parted._replace(here=parted.there, there=parted.here, calls=parted.calls[::-1])
-    return parted._replace(blame=(found.rank,), departure=found)
+    return parted._replace(blame=(departure.rank,), departure=departure)
 
 
 def _unpaired(pairs: List[_Stall]) -> Split:
@@ -257,7 +261,7 @@ def _unpaired(pairs: List[_Stall]) -> Split:
     waiting = {rank: stall for stall in pairs for rank in stall.here}
     last = [stall for stall in pairs if not any(rank in waiting for rank in stall.there)]
     if last:
-        return _circle(min(last, key=lambda one: one.when), PEER)
+        return _circle(min(last, key=lambda stall: stall.when), PEER)
     around = _around(pairs[0], waiting)
     return _made(around[0], PEER, around[0].there, [rank for stall in around for rank in stall.here])
 
@@ -278,7 +282,7 @@ def _circle(stall: _Stall, kind: str) -> Split:
 
 
 def _unknown(stalls: List[_Stall]) -> Split:
-    stall = max(stalls, key=lambda one: len(one.here))
+    stall = max(stalls, key=lambda stall: len(stall.here))
     return _made(stall, UNKNOWN, stall.there, [])
 
 
@@ -298,7 +302,7 @@ def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Opti
     many = len(stall.here) * 2 > stall.size
     if any(standing.is_joining for standing in missing):
         return _made(stall, UNKNOWN, there, [])
-    if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
+    if stall.unknown and not (many and len(there) < len(stall.here) and not any(standing.in_backward for standing in missing)):
         return _made(stall, UNKNOWN, there, [])
     if all(standing.is_working or _still_moves(standings, standing, stall) for standing in missing):
         return _made(stall, WORKING, there, there)
@@ -307,7 +311,7 @@ def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Opti
     if stall.what in PAIRED:
         return _made(stall, LEFT if left else PEER, there, there)
     if len(there) > len(stall.here):
-        return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(one.in_backward for one in missing))
+        return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(standing.in_backward for standing in missing))
     if left and len(left) == len(missing):
         return _made(stall, LEFT, there, there)
     return _made(stall, MISSING, there, there)
@@ -316,7 +320,7 @@ def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Opti
 def _still_moves(standings: LedgerStandings, standing: LedgerStanding, stall: _Stall) -> bool:
     """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
     moved = standing.moved()
-    quiet = max(standing.until, *(one.until for one in stall.here.values())) - moved
+    quiet = max(standing.until, *(standing.until for standing in stall.here.values())) - moved
     return standing.left is None and quiet < standings.patience and moved - stall.when > max(quiet, _APART)
 
 
@@ -393,7 +397,11 @@ def _in_pass(standings: LedgerStandings, name: str) -> Iterator[_Stall]:
         return
     number = Counter(standing.times(name) for standing in here.values()).most_common(1)[0][0]
     here = {rank: standing for rank, standing in here.items() if standing.times(name) == number}
-    there = [rank for rank, one in standings.ranks.items() if rank not in standings.unknown and not one.is_in(name) and one.times(name) < number]
+    there = [
+        rank
+        for rank, standing in standings.ranks.items()
+        if rank not in standings.unknown and not standing.is_in(name) and standing.times(name) < number
+    ]
     unknown = sorted(standings.unknown - set(here))
     if there or unknown:
         yield _Stall(None, number, here, sorted(there), unknown, len(set(standings.ranks) | standings.unknown), name)

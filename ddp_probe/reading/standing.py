@@ -110,16 +110,16 @@ class LedgerStanding:
 def inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
     """Return the call that a rank is in: a call that has not returned, or whose work it waits for; or the last, if that raised and ended it."""
     entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
-    own = [record for record in entered if not record.in_side_thread] or entered
-    if own:
-        return max(own, key=lambda record: record.waited_ns or record.entered_ns)
+    records = [record for record in entered if not record.in_side_thread] or entered
+    if records:
+        return max(records, key=lambda record: record.waited_ns or record.entered_ns)
     return ledger.last if gave_up and ledger.last is not None and ledger.last.state == "raised" else None
 
 
 def open_phase(ledger: RankLedger) -> Optional[Phase]:
     """Return the innermost phase that it is in."""
-    found = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
-    return max(found, key=lambda phase: phase.entered_ns) if found else None
+    phases = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
+    return max(phases, key=lambda phase: phase.entered_ns) if phases else None
 
 
 class LedgerStandings(Protocol):

@@ -140,10 +140,10 @@ def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
     """Read a file, whether or not its process is alive; if a number is given, at most this many of the last records."""
     name = os.fspath(path)
     try:
-        found = ledger_file.read(name)
+        reading = ledger_file.read(name)
     except OSError as exc:
         return Ledger(name, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    return parse(found.data, name, found.before, last, found.left_out)
+    return parse(reading.data, name, reading.before, last, reading.left_out)
 
 
 def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
@@ -162,8 +162,8 @@ def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
 
 def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0, left_out: int = 0) -> Ledger:
     """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between, `left_out` what was never written."""
-    found, texts, rows = parse_rows(data, path, before, left_out)
-    return found._replace(records=[_record(row, texts) for row in rows[-last:]])
+    ledger, texts, rows = parse_rows(data, path, before, left_out)
+    return ledger._replace(records=[_record(row, texts) for row in rows[-last:]])
 
 
 def parse_rows(
@@ -190,8 +190,8 @@ def parse_rows(
     groups = [found for found in texts.values() if isinstance(found, Group)]
     missing = raw.at.end - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
-    sums, found = list(raw.sums(texts)), raw.steps(most_steps)
-    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, sums, found), texts, rows
+    sums, times = list(raw.sums(texts)), raw.steps(most_steps)
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, sums, times), texts, rows
 
 
 def _byte_order(data: bytes) -> str:

@@ -21,8 +21,10 @@ def lines(found: Sequence[Judged], width: int, *, names: bool = False) -> Iterat
 
 
 def _summary(found: Sequence[Judged]) -> Iterator[StyledLine]:
-    counts = ["%d %s" % (count, _WORDS[each]) for each in (BROKEN, UNKNOWN, WHOLE) for count in [sum(one.verdict == each for one in found)] if count]
-    worst = next(each for each in (BROKEN, UNKNOWN, WHOLE) if any(one.verdict == each for one in found))
+    counts = [
+        "%d %s" % (count, _WORDS[each]) for each in (BROKEN, UNKNOWN, WHOLE) for count in [sum(judged.verdict == each for judged in found)] if count
+    ]
+    worst = next(each for each in (BROKEN, UNKNOWN, WHOLE) if any(judged.verdict == each for judged in found))
     yield StyledLine("%d checkpoints: %s" % (len(found), ", ".join(counts)), _STYLES[worst])
     yield StyledLine("")
 
@@ -47,8 +49,8 @@ def _one(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
 
 
 def _paragraph(text: str, width: int, style: str = "") -> Iterator[StyledLine]:
-    for one in wrap(text, width, "  ", "  "):
-        yield StyledLine(one, style)
+    for line in wrap(text, width, "  ", "  "):
+        yield StyledLine(line, style)
 
 
 def _fault(fault: Damage) -> str:
@@ -76,28 +78,30 @@ def _rows(judged: Judged, width: int) -> Iterator[StyledLine]:
 
 
 def _row(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
-    for one in wrap(text, width, ("  %-" + str(_LABEL) + "s") % label, " " * (_LABEL + 2)):
-        yield StyledLine(one, style)
+    for line in wrap(text, width, ("  %-" + str(_LABEL) + "s") % label, " " * (_LABEL + 2)):
+        yield StyledLine(line, style)
 
 
-def _against(found: Comparison, width: int) -> Iterator[StyledLine]:
+def _against(comparison: Comparison, width: int) -> Iterator[StyledLine]:
     """Yield what differs, and the lines of Python that make it fit."""
-    kind = "the parameters of the model in %s" if found.is_model else "%s"
-    words = "fits" if found.fits else "does not fit"
-    yield from _row("against", "%s %s: %d names are the same" % (words, kind % found.other, found.same), width, "" if found.fits else paint.BAD)
-    parts = [("missing", found.missing), ("only here", found.unexpected if not found.is_model or found.missing else [])]
+    kind = "the parameters of the model in %s" if comparison.is_model else "%s"
+    words = "fits" if comparison.fits else "does not fit"
+    yield from _row(
+        "against", "%s %s: %d names are the same" % (words, kind % comparison.other, comparison.same), width, "" if comparison.fits else paint.BAD
+    )
+    parts = [("missing", comparison.missing), ("only here", comparison.unexpected if not comparison.is_model or comparison.missing else [])]
     for label, items in parts:
         if items:
             yield from _row("", "%d %s: %s" % (len(items), label, _listed(items, _LISTED)), width)
-    for name, here, there in found.shapes[:_LISTED]:
+    for name, here, there in comparison.shapes[:_LISTED]:
         yield from _row("", "%s has %s, and %s there" % (name, list(here), list(there)), width)
-    if len(found.shapes) > _LISTED:
-        yield from _row("", "and %d more in another shape" % (len(found.shapes) - _LISTED), width)
-    if found.buffers and not found.missing:
-        yield from _row("", "%d names are not parameters; buffers of the model are not on its list" % found.buffers, width)
-    if found.renaming:
-        yield from _row("change", "One renaming explains all %d. These lines load the file under the other names:" % found.explains, width)
-        for line in ("state = " + found.load, "state = " + found.renaming, "model.load_state_dict(state)"):
+    if len(comparison.shapes) > _LISTED:
+        yield from _row("", "and %d more in another shape" % (len(comparison.shapes) - _LISTED), width)
+    if comparison.buffers and not comparison.missing:
+        yield from _row("", "%d names are not parameters; buffers of the model are not on its list" % comparison.buffers, width)
+    if comparison.renaming:
+        yield from _row("change", "One renaming explains all %d. These lines load the file under the other names:" % comparison.explains, width)
+        for line in ("state = " + comparison.load, "state = " + comparison.renaming, "model.load_state_dict(state)"):
             yield StyledLine("    " + safe.line(line), paint.ADDED)  # One line each, so that they can be copied.
 
 

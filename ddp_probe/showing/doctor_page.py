@@ -24,7 +24,7 @@ def lines(results: Sequence[Result], width: int, say: Language = ENGLISH) -> Ite
 def of_hosts(meeting: HostMeeting, results: Sequence[Result], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page over several hosts: the verdict over the checks of each host and of all together comes first, each check counted once."""
     found: Dict[str, str] = {result.check.slug: result.answer.status for result in results}
-    for result in (one for host in meeting.hosts for one in host.results):
+    for result in (result for host in meeting.hosts for result in host.results):
         found[result["slug"]] = min(found.get(result["slug"], SKIPPED), result["status"], key=ORDER.index)
     yield from _verdict(Counter(found.values()), width, say)
     yield StyledLine("")
@@ -145,8 +145,8 @@ def host_lines(meeting: HostMeeting, width: int, say: Language = ENGLISH) -> Ite
     for (slug, saw, remedy), hosts in _failures(meeting.hosts).items():
         yield StyledLine("")
         for text, style in ((say("%s fails on %s") % (slug, ", ".join(hosts)), paint.BAD), (saw, ""), (remedy, paint.ADDED)):
-            for one in wrap(text, width, "" if style == paint.BAD else "  ", "  "):
-                yield StyledLine(one, style)
+            for line in wrap(text, width, "" if style == paint.BAD else "  ", "  "):
+                yield StyledLine(line, style)
 
 
 def _title(meeting: HostMeeting, say: Language) -> str:

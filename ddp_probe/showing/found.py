@@ -33,8 +33,8 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
     who = "  %s%s" % (say.who(named(finding.ranks)), hosts_of(finding, diagnosis.run, say)) if finding.ranks else ""
     yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
     yield from cause(finding, diagnosis, width, paths, say=say)
-    own = source.own_line(finding)
-    shown = (own.file, own.line) if own is not None and source.of(own, diagnosis.run) is not None else None
+    site = source.own_line(finding)
+    shown = (site.file, site.line) if site is not None and source.of(site, diagnosis.run) is not None else None
     if finding.evidence:
         yield StyledLine("  " + say("evidence"), STRONG)
         yield from _evidence(finding, diagnosis.run, width, paths, shown, say)
@@ -74,11 +74,11 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     if finding.confidence != HIGH:
         yield from sentence(weaker(finding, diagnosis, say), width, style=QUIET)
     yield StyledLine("")
-    own = source.own_line(finding)
-    found = source.of(own, diagnosis.run) if own is not None else None
-    if own is not None and found is not None:
-        yield StyledLine("  %s" % safe.line(_at(own, paths, say)), STRONG)
-        yield from source.frame(own, found, say)
+    site = source.own_line(finding)
+    found = source.of(site, diagnosis.run) if site is not None else None
+    if site is not None and found is not None:
+        yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
+        yield from source.frame(site, found, say)
     yield StyledLine("  " + say("change"), GOOD)
     general = rule is not None and finding.remedy == rule.remedy
     yield from paragraph(say.of(rule, "remedy") if general else paths(finding.remedy), width, 4, GOOD)
@@ -117,7 +117,7 @@ def hosts_of(finding: Finding, run: Run, say: Language = ENGLISH) -> str:
 def weaker(finding: Finding, diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
     """Say why a finding is less than certain."""
     texts = {log.file for log in diagnosis.run.texts}
-    if not all(one.file in texts for one in finding.evidence):
+    if not all(evidence.file in texts for evidence in finding.evidence):
         return say("Confidence: %s.") % say(finding.confidence)
     rule = _rule(finding)
     weaker = say("Based on the printed text alone, which is weaker evidence.")
@@ -138,8 +138,8 @@ class EvidenceGroup(NamedTuple):
 def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]], say: Language) -> Iterator[StyledLine]:
     """Yield each line of the job once, unless the frame has shown it, and below it the evidence, once for equal ranks."""
     sites: Dict[_SiteKey, List[Evidence]] = {}
-    for one in finding.evidence:
-        sites.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
+    for evidence in finding.evidence:
+        sites.setdefault((evidence.site.file, evidence.site.line, evidence.site.function) if evidence.site else None, []).append(evidence)
     left = _GROUPS
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != shown):  # the line in the frame needs no heading
         groups = grouped(items, run, paths)
@@ -166,18 +166,18 @@ def log_line(at: LogLine, run: Run) -> str:
 
 def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) -> List[EvidenceGroup]:
     """Merge texts that differ only in each rank's own number, which is then shown as LOCAL_RANK or RANK."""
-    own = {process.file: process for process in run.processes if process.rank is not None}
+    processes = {process.file: process for process in run.processes if process.rank is not None}
     templates: Dict[str, List[Evidence]] = {}
-    for one in items:
-        templates.setdefault(_NUMBER.sub("#", one.text), []).append(one)
-    found: List[EvidenceGroup] = []
+    for evidence in items:
+        templates.setdefault(_NUMBER.sub("#", evidence.text), []).append(evidence)
+    groups: List[EvidenceGroup] = []
     for alike in templates.values():
-        for text, those in _folded(alike, own).items():
-            numbers = {own[one.file].rank or 0 for one in those if one.file in own}
+        for text, those in _folded(alike, processes).items():
+            numbers = {processes[one.file].rank or 0 for one in those if one.file in processes}
             if paths is not None:
                 paths.log(those[0].file, run)  # The others are not shown.
-            found.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(one.file, one.line) for one in those]))
-    return found
+            groups.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(one.file, one.line) for one in those]))
+    return groups
 
 
 def _once(text: str, ranks: Set[int]) -> str:
@@ -188,26 +188,26 @@ def _once(text: str, ranks: Set[int]) -> str:
     return text[begin.end() :]
 
 
-def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
+def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
     """Return each text with its evidence; a single text if they differ only in each rank's own number."""
     exact: Dict[str, List[Evidence]] = {}
-    for one in alike:
-        exact.setdefault(one.text, []).append(one)
-    if len(exact) < 2 or not all(one.file in own for one in alike):
+    for evidence in alike:
+        exact.setdefault(evidence.text, []).append(evidence)
+    if len(exact) < 2 or not all(one.file in processes for one in alike):
         return exact
     columns = list(zip(*[_NUMBER.findall(one.text) for one in alike]))
-    words = [_word(column, alike, own) for column in columns]
+    words = [_word(column, alike, processes) for column in columns]
     if "" in words:
         return exact
     replacements = iter(words)
     return {_NUMBER.sub(lambda _: next(replacements), alike[0].text): alike}
 
 
-def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, LoggedProcess]) -> str:
+def _word(column: Sequence[str], alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> str:
     """Return the number common to all, or LOCAL_RANK or RANK if it is each rank's own number, else an empty string."""
     if len(set(column)) == 1:
         return column[0]
     for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):
-        if all(number == str(getattr(own[one.file], field)) for number, one in zip(column, alike)):
+        if all(number == str(getattr(processes[evidence.file], field)) for number, evidence in zip(column, alike)):
             return word
     return ""

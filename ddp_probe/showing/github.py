@@ -43,7 +43,7 @@ def show(diagnosis: Diagnosis) -> None:
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the commands, one a line."""
     made = list(_annotations(diagnosis))
-    return [_command(one) for level in (ERROR, WARNING, _NOTICE) for one in _bounded([one for one in made if one.level == level])]
+    return [_command(annotation) for level in (ERROR, WARNING, _NOTICE) for annotation in _bounded([one for one in made if one.level == level])]
 
 
 def _annotations(diagnosis: Diagnosis) -> Iterator[Annotation]:
@@ -105,9 +105,9 @@ def _in_checkout(site: Site, run: Run) -> str:
     return ""
 
 
-def _command(one: Annotation) -> str:
-    place = "file=%s,line=%d," % (_property(one.file), one.line) if one.file else ""
-    return "::%s %stitle=%s::%s" % (one.level, place, _property(safe.line(one.title)), _data(one.message))
+def _command(annotation: Annotation) -> str:
+    place = "file=%s,line=%d," % (_property(annotation.file), annotation.line) if annotation.file else ""
+    return "::%s %stitle=%s::%s" % (annotation.level, place, _property(safe.line(annotation.title)), _data(annotation.message))
 
 
 def _data(text: str) -> str:

@@ -49,7 +49,7 @@ class Language(NamedTuple):
         """Return ranks as a page names them: rank 3, ranks 0-2, a process."""
         if self is ENGLISH or ranks in self.translations.labels:
             return self(ranks)
-        return "rank " + _MORE.sub(lambda found: self(" and %d more groups") % int(found.group(1)), ranks.partition(" ")[2])
+        return "rank " + _MORE.sub(lambda match: self(" and %d more groups") % int(match.group(1)), ranks.partition(" ")[2])
 
     def state(self, text: str) -> str:
         """Return a phase or an end; what follows its first word, such as the type of an exception, stays."""
@@ -59,8 +59,8 @@ class Language(NamedTuple):
     def of(self, page: Any, field: str) -> str:
         """Return a text of a rule or a check; one that is not translated, or has changed since it was, is English."""
         english = str(getattr(page, field))
-        found = self.translations.texts.get(key(page, field))
-        return found.text if found is not None and found.text and found.digest == digest(english) else english
+        translated = self.translations.texts.get(key(page, field))
+        return translated.text if translated is not None and translated.text and translated.digest == digest(english) else english
 
     def counted(self, number: int, noun: str) -> str:
         """Return a number with its noun."""
@@ -106,14 +106,14 @@ def path(name: str) -> str:
 
 @lru_cache(maxsize=None)
 def _translations(name: str) -> Translations:
-    found = Translations({}, {})
+    translations = Translations({}, {})
     if name == "en":
-        return found
+        return translations
     with open(path(name), encoding="utf-8") as lines:
         for line in lines:
             if line.startswith('"'):
-                found.labels.update(json.loads("{%s}" % line))
+                translations.labels.update(json.loads("{%s}" % line))
             elif not line.startswith("#") and line.strip():
                 text, was, chinese = [*line.rstrip("\n").split(" ", 2), "", ""][:3]
-                found.texts[text] = Translated(was, chinese)
-    return found
+                translations.texts[text] = Translated(was, chinese)
+    return translations

@@ -71,8 +71,8 @@ def _is_wide(segment: str) -> bool:
 
 def sentence(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
     """Yield text that may come from a log: its line breaks become spaces."""
-    for one in wrap(text, width, " " * indent, " " * indent):
-        yield StyledLine(one, style)
+    for line in wrap(text, width, " " * indent, " " * indent):
+        yield StyledLine(line, style)
 
 
 def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
@@ -80,20 +80,20 @@ def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterat
     for part in text.strip("\n").split("\n"):
         bare = part.lstrip(" ")
         lead = " " * (indent + len(part) - len(bare))
-        for one in wrap(bare, width, lead, lead):
-            yield StyledLine(one, style)
+        for line in wrap(bare, width, lead, lead):
+            yield StyledLine(line, style)
 
 
 def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
     """Yield a row of a list, with its label first."""
-    for one in wrap(text, width, "  %s%s " % (label, " " * (8 - safe.width(label))), " " * 11):
-        yield StyledLine(one, style)
+    for line in wrap(text, width, "  %s%s " % (label, " " * (8 - safe.width(label))), " " * 11):
+        yield StyledLine(line, style)
 
 
 def item(text: str, width: int) -> Iterator[StyledLine]:
     """Yield one item of a list."""
-    for one in wrap(text, width, "  - ", "    "):
-        yield StyledLine(one)
+    for line in wrap(text, width, "  - ", "    "):
+        yield StyledLine(line)
 
 
 def more(count: int, say: Language = ENGLISH) -> Iterator[StyledLine]:

@@ -136,7 +136,7 @@ class Masker:
         first = [self._known.sub(MASK, item) if self._known is not None else item for item in items[:_ARGUMENTS]]
         # A long argument is cut by mask_argv; it has been cut before, when it was written.
         shown = [self._mask(one) if len(one) > len(hidden) and hidden.endswith("...") else hidden for one, hidden in zip(first, mask_argv(first))]
-        return [self._counted(one, hidden, where) for one, hidden in zip(items, shown)] + [self.text(one, where) for one in items[_ARGUMENTS:]]
+        return [self._counted(one, hidden, where) for one, hidden in zip(items, shown)] + [self.text(item, where) for item in items[_ARGUMENTS:]]
 
 
 def _known(environ: Mapping[str, str]) -> "Optional[re.Pattern[str]]":

@@ -171,7 +171,7 @@ def _span(lines: List[str], name: str, value: ast.expr) -> _Span:
 def _offset(lines: List[str], line: int, column: int) -> int:
     """Return the place of a position in the joined lines."""
     row, left = job_calls.position(lines, line, column)
-    return sum(len(one) + 1 for one in lines[:row]) + left
+    return sum(len(line) + 1 for line in lines[:row]) + left
 
 
 def _margin(flat: str, span: _Span) -> str:
@@ -238,10 +238,10 @@ def _spelt(lines: List[str], tree: ast.Module, edit: change.Spelling) -> Optiona
 
 def _keyed(lines: List[str], tree: ast.Module, edit: change.Key) -> Optional[List[str]]:
     """Add a key to the dictionary, which must be the only one of its kind in the file."""
-    found = [node for node in ast.walk(tree) if _of_type(node, edit.of)]
-    if len(found) != 1:
+    nodes = [node for node in ast.walk(tree) if _of_type(node, edit.of)]
+    if len(nodes) != 1:
         return None
-    node = found[0]
+    node = nodes[0]
     if isinstance(node, ast.Dict):
         last = _span(lines, "", node.values[-1])
         first = _offset(lines, *job_calls.start(node.keys[-1] or node.values[-1]))
@@ -322,5 +322,5 @@ def _name(path: str) -> str:
 
 def _source(path: str) -> Optional[List[str]]:
     """Return the lines of a Python file."""
-    found = job_source.read(path) if path.endswith(".py") else None
-    return found.text.splitlines() if found is not None else None
+    job_file = job_source.read(path) if path.endswith(".py") else None
+    return job_file.text.splitlines() if job_file is not None else None

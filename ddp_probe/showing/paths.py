@@ -30,7 +30,7 @@ class Places:
         names = "|".join(re.escape(name) for name in sorted(self._files, key=len, reverse=True) if self._files[name])
         place = re.compile(r"(?<![\w/.-])(%s):\d+" % names)
         for line in page:
-            yield line._replace(links=tuple(Link(found.start(), found.end(), self._files[found[1]]) for found in place.finditer(line.text) if names))
+            yield line._replace(links=tuple(Link(match.start(), match.end(), self._files[match[1]]) for match in place.finditer(line.text) if names))
 
 
 def linked(line: StyledLine, shown: str, path: str) -> StyledLine:
@@ -56,12 +56,12 @@ class Paths:
 
     def __call__(self, text: str) -> str:
         """Return the text with its paths shortened."""
-        parts, begin, found = [], 0, _SPACED.search(text)
-        while found is not None:
-            if job_source.read(found.group()) is not None:
-                parts += [_SOURCE.sub(self._short, text[begin : found.start()]), self._short(found)]
-                begin = found.end()
-            found = _SPACED.search(text, max(begin, found.start() + 1))
+        parts, begin, match = [], 0, _SPACED.search(text)
+        while match is not None:
+            if job_source.read(match.group()) is not None:
+                parts += [_SOURCE.sub(self._short, text[begin : match.start()]), self._short(match)]
+                begin = match.end()
+            match = _SPACED.search(text, max(begin, match.start() + 1))
         return "".join([*parts, _SOURCE.sub(self._short, text[begin:])])
 
     def name(self, path: str) -> str:
@@ -78,5 +78,5 @@ class Paths:
         """Remember a log that is printed."""
         self.places.add(inventory.near(path, run), os.path.abspath(path))
 
-    def _short(self, found: "Match[str]") -> str:
-        return self.name(found.group()).replace(" ", self._space)
+    def _short(self, match: "Match[str]") -> str:
+        return self.name(match.group()).replace(" ", self._space)

@@ -136,7 +136,7 @@ def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
 def _relative(text: str, local_rank: Optional[int]) -> str:
     """Return `gcu:3`, `[3]` and `3` on local rank 3 with N for 3; the part in brackets with the visible cards is unchanged."""
     head, sep, tail = text.partition(" (")
-    return _NUMBER.sub(lambda found: "N" if local_rank is not None and int(found.group()) == local_rank else found.group(), head) + sep + tail
+    return _NUMBER.sub(lambda match: "N" if local_rank is not None and int(match.group()) == local_rank else match.group(), head) + sep + tail
 
 
 # Prints the table of ranks for a width: a column that does not fit goes below the table, and a table that does not fit becomes a list.
@@ -220,8 +220,8 @@ def _list(parts: Sequence[_Column], table: Table, width: int) -> Iterator[Styled
     names, cells = zip(*parts)
     for mark, row in zip(_marks(table), zip(*cells)):
         text = "; ".join("%s %s" % pair for pair in zip(names, row))
-        for one in wrap(text, width, mark, "    "):
-            yield StyledLine(one, BAD if mark == "> " else "")
+        for line in wrap(text, width, mark, "    "):
+            yield StyledLine(line, BAD if mark == "> " else "")
 
 
 def _last_events(rank_states: Sequence[RankState], width: int, say: Language) -> Iterator[StyledLine]:
@@ -229,7 +229,7 @@ def _last_events(rank_states: Sequence[RankState], width: int, say: Language) ->
     if events:
         yield StyledLine(say("last event"), STRONG)
     for text, those in list(events.items())[:ROWS]:
-        for one in wrap(text if len(events) == 1 else say.who(who(those)) + say(": ") + text, width, "  ", "    "):
-            yield StyledLine(one)
+        for line in wrap(text if len(events) == 1 else say.who(who(those)) + say(": ") + text, width, "  ", "    "):
+            yield StyledLine(line)
     if len(events) > ROWS:
         yield StyledLine("  " + say("%d more; --json has every rank.") % (len(events) - ROWS), QUIET)

@@ -79,8 +79,8 @@ def _example(example: Example, width: int, say: Language) -> Iterator[StyledLine
     ranks = say(" on %s") % say.who(_ranks(example.ranks)) if example.ranks else ""
     yield from paragraph("%s -> %s%s" % (example.name, say(example.answer), ranks), width, 2)
     for text in example.log.strip("\n").split("\n"):
-        for one in wrap(_shortened(text), width, "    ", "        "):
-            yield StyledLine(one, QUIET)
+        for line in wrap(_shortened(text), width, "    ", "        "):
+            yield StyledLine(line, QUIET)
 
 
 def _ranks(ranks: Sequence[int]) -> str:

@@ -30,7 +30,7 @@ class Source(NamedTuple):
 
 def own_line(finding: Finding) -> Optional[Site]:
     """Return the line of the job that most of the evidence refers to; the first of several."""
-    sites = [one.site for one in finding.evidence if one.site is not None]
+    sites = [evidence.site for evidence in finding.evidence if evidence.site is not None]
     counts = Counter((site.file, site.line) for site in sites)
     return max(sites, key=lambda site: counts[site.file, site.line], default=None)
 
@@ -38,12 +38,12 @@ def own_line(finding: Finding) -> Optional[Site]:
 def of(site: Site, run: Run) -> Optional[Source]:
     """Return the source of a site; None if the file is not available or has no such line."""
     path = absolute(site.file, run)
-    found = job_source.read(path) if path.endswith(".py") else None
-    lines = found.text.splitlines() if found is not None else []
-    if found is None or not 0 < site.line <= len(lines):
+    job_file = job_source.read(path) if path.endswith(".py") else None
+    lines = job_file.text.splitlines() if job_file is not None else []
+    if job_file is None or not 0 < site.line <= len(lines):
         return None
     began = _began(run)
-    return Source(lines, found.changed if began and found.changed > began else 0.0)
+    return Source(lines, job_file.changed if began and job_file.changed > began else 0.0)
 
 
 class SourceRow(NamedTuple):
@@ -82,9 +82,9 @@ def newer(files: Sequence[str], run: Run) -> Optional[Tuple[str, str]]:
     """Return the first of these files that has changed since the run began, and when; None if none has."""
     began = _began(run)
     for file in files if began else ():
-        found = job_source.read(absolute(file, run))
-        if found is not None and found.changed > began:
-            return os.path.basename(file), clock(found.changed)
+        job_file = job_source.read(absolute(file, run))
+        if job_file is not None and job_file.changed > began:
+            return os.path.basename(file), clock(job_file.changed)
     return None
 
 

@@ -112,28 +112,28 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
         records = _kept(kept)
         known = sum(calls.count for calls in kept.groups.values())
         return LedgerExtract(base, moved, records, list(kept.phases), max(0, known - len(records)))
-    found, texts, rows = full
+    ledger, texts, rows = full
     own = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
     chosen = _chosen(own, most)
-    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], found.phases, len(own) - len(chosen))
+    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], ledger.phases, len(own) - len(chosen))
 
 
 def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
     """Return the ledger as rows of numbers; None if the file is not there any more, as for one that was kept in a fold without its calls."""
     data = process.ledger_data if process.ledger_data is not None else fold_file.held_bytes(process.ledger_file)
     try:
-        found = ledger_file.read(process.ledger_file) if data is None else ledger_file.Reading(data)
+        reading = ledger_file.read(process.ledger_file) if data is None else ledger_file.Reading(data)
     except OSError:
         return None
-    full = whole_ledger.parse_rows(found.data, "", found.before, found.left_out)
+    full = whole_ledger.parse_rows(reading.data, "", reading.before, reading.left_out)
     header = full[0].header
     return full if header is not None and header.version in ledger_schema.READS else None
 
 
 def _kept(kept: RankLedger) -> List[Record]:
     """Return the calls that every reading keeps: the last one of each group, the open ones."""
-    found = [calls.last for calls in kept.groups.values() if calls.last is not None]
-    return sorted({record.number: record for record in [*found, *kept.open, *filter(None, [kept.last])]}.values(), key=lambda one: one.number)
+    records = [calls.last for calls in kept.groups.values() if calls.last is not None]
+    return sorted({record.number: record for record in [*records, *kept.open, *filter(None, [kept.last])]}.values(), key=lambda record: record.number)
 
 
 def _is_logged(row: _Row, process: LoggedProcess) -> bool:
@@ -246,10 +246,10 @@ def _described(record: Record, is_left: bool) -> str:
 
 def of_hangs(process: LoggedProcess, seen: float) -> Iterator[TimeSpan]:
     """Yield the times in which nothing moved: from what the first hang.suspected says until hang.over, or until the process was last seen."""
-    told: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.HangOver)]
+    calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.HangOver)]
     first: Optional[LoggedCall[Any]] = None
     free = 0.0  # Two clocks tell begin and end: one time ends before the next begins.
-    for call in sorted(told, key=lambda one: one.line):
+    for call in sorted(calls, key=lambda call: call.line):
         if isinstance(call.begin, schema.HangSuspected):
             first = first or call
             continue

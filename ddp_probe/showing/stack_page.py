@@ -35,9 +35,9 @@ def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[St
 
 def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
     """Yield every frame of every thread of every rank."""
-    for one in collected.found:
-        yield StyledLine("rank %d, from %s at %s" % (one.rank, one.source, clock(one.when)), STRONG)
-        for thread in one.threads:
+    for stacks in collected.found:
+        yield StyledLine("rank %d, from %s at %s" % (stacks.rank, stacks.source, clock(stacks.when)), STRONG)
+        for thread in stacks.threads:
             yield StyledLine(safe.line("  thread %s%s" % (thread.name or "without a name", " (main)" if thread.main else "")))
             for frame in thread.frames:
                 place = safe.line("%s:%d" % (frame.file, frame.line))
@@ -46,30 +46,30 @@ def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
 
 
 def _main(found: Sequence[RankStacks]) -> Iterator[Tuple[int, ThreadStack]]:
-    for one in found:
-        yield from ((one.rank, thread) for thread in one.threads if thread.main)
+    for stacks in found:
+        yield from ((stacks.rank, thread) for thread in stacks.threads if thread.main)
 
 
 def _others(found: Sequence[RankStacks]) -> Dict[str, List[Tuple[int, ThreadStack]]]:
     """Return the other threads by name; numbers in a name count threads, and differ from rank to rank."""
     named: Dict[str, List[Tuple[int, ThreadStack]]] = {}
-    for one in found:
-        for thread in one.threads:
+    for stacks in found:
+        for thread in stacks.threads:
             if not thread.main:
-                named.setdefault(_NUMBER.sub("N", thread.name) or "without a name", []).append((one.rank, thread))
+                named.setdefault(_NUMBER.sub("N", thread.name) or "without a name", []).append((stacks.rank, thread))
     return dict(sorted(named.items()))
 
 
-def _sources(found: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
-    for text in sources(found):
-        for one in wrap(text, width, "", "  "):
-            yield StyledLine(one, QUIET)
+def _sources(stacks: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
+    for text in sources(stacks):
+        for line in wrap(text, width, "", "  "):
+            yield StyledLine(line, QUIET)
 
 
-def sources(found: Sequence[RankStacks]) -> Iterator[str]:
+def sources(stacks: Sequence[RankStacks]) -> Iterator[str]:
     """Yield a sentence if stacks are earlier ones and not answers."""
     for source in (HANG, DUMP, LOOK):
-        those = [one for one in found if one.source == source]
+        those = [one for one in stacks if one.source == source]
         if those:
             latest = max(one.when for one in those)
             moved = [one.rank for one in those if one.moved_on]
@@ -144,10 +144,10 @@ def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:
         shown = (_kind(why), _PID.sub("PID", why.what_to_do)) if several else (why.why, why.what_to_do)
         alike.setdefault(shown, []).append(rank)
     for (text, what_to_do), those in alike.items():
-        for one in wrap(ranks_table.sentence(those, text) + ".", width, "", "  "):
-            yield StyledLine(one, WARN)
-        for one in wrap(what_to_do, width, "  next: ", "    "):
-            yield StyledLine(one)
+        for line in wrap(ranks_table.sentence(those, text) + ".", width, "", "  "):
+            yield StyledLine(line, WARN)
+        for line in wrap(what_to_do, width, "  next: ", "    "):
+            yield StyledLine(line)
 
 
 def _kind(why: Silence) -> str:

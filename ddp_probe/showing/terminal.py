@@ -73,8 +73,8 @@ def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) ->
     for reason in diagnosis.undecided[:_REASONS]:
         yield from item(paths(reason.because), width)
         if reason.next:
-            for one in wrap("next: %s" % paths(reason.next), width, "    ", "    "):
-                yield StyledLine(one, GOOD)
+            for line in wrap("next: %s" % paths(reason.next), width, "    ", "    "):
+                yield StyledLine(line, GOOD)
     yield from more(len(diagnosis.undecided) - _REASONS, say)
 
 

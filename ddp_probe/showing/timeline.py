@@ -78,9 +78,11 @@ class _Lanes:
         self._run, self._guilty, self._calls = diagnosis.run, guilty, calls
         self._told: Dict[str, List[Mark]] = {}
         for finding in diagnosis.findings:
-            for one in filter(attrgetter("file"), finding.evidence):
-                mark = Mark(0.0, FINDING, "%s %s: %s" % (finding.id, finding.slug, one.text), LogLine(one.file, one.line), one.site)
-                self._told.setdefault(one.file, []).append(mark)
+            for evidence in filter(attrgetter("file"), finding.evidence):
+                mark = Mark(
+                    0.0, FINDING, "%s %s: %s" % (finding.id, finding.slug, evidence.text), LogLine(evidence.file, evidence.line), evidence.site
+                )
+                self._told.setdefault(evidence.file, []).append(mark)
 
     def lane(self, process: LoggedProcess) -> Lane:
         found = extract(process, self._calls)

@@ -148,11 +148,11 @@ def _columns(made: Sequence[Row]) -> List[_Column]:
     return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]
 
 
-def _waited(found: Optional[Waited]) -> str:
+def _waited(waited: Optional[Waited]) -> str:
     """Return the share of the last minute; of how many seconds it is, if the steps that are kept reach back less far."""
-    if found is None:
+    if waited is None:
         return ""
-    return "%d%%%s" % (round(100 * found.share), " of %s" % duration(found.seconds) if found.seconds < _NEARLY_A_MINUTE else "")
+    return "%d%%%s" % (round(100 * waited.share), " of %s" % duration(waited.seconds) if waited.seconds < _NEARLY_A_MINUTE else "")
 
 
 def _texts(parts: Sequence[_Column]) -> List[str]:
@@ -167,8 +167,8 @@ def _why(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
         if row.why:
             said.setdefault(row.why, []).extend(row.ranks)
     for why, those in list(said.items())[:_SENTENCES]:
-        for one in wrap(ranks_table.sentence(those, why), width, "", "  "):
-            yield StyledLine(one, BAD)
+        for line in wrap(ranks_table.sentence(those, why), width, "", "  "):
+            yield StyledLine(line, BAD)
     if len(said) > _SENTENCES:
         yield StyledLine("%d more reasons; --json has them." % (len(said) - _SENTENCES), QUIET)
 

@@ -42,12 +42,12 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
     command_line = " ".join(start.interpreter)
     if any("S" in flags for flags in start.interpreter[1:]):
         return "%s skips site-packages. Start it without -S." % command_line
-    found = child.proof_in(start.interpreter, env, os.curdir)
-    if found.missing:
-        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], child.sentence(found.missing))
-    if found.complaint:
-        return found.complaint.partition("not active: ")[2] or found.complaint
-    if found.started:
+    proof = child.proof_in(start.interpreter, env, os.curdir)
+    if proof.missing:
+        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], child.sentence(proof.missing))
+    if proof.complaint:
+        return proof.complaint.partition("not active: ")[2] or proof.complaint
+    if proof.started:
         return ""
     if start.folder:
         return "%s puts its own sitecustomize first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)

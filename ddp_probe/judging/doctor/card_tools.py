@@ -47,13 +47,13 @@ def reasons(bits: int) -> List[str]:
 def _csv(texts: Sequence[str]) -> List[CardLoad]:
     head, *rows = _table(texts[0])
     columns = {field: place for field, names in _COLUMNS.items() for place, name in enumerate(head) if name.startswith(names)}
-    found = [_of_row(head, columns, row) for row in rows if len(row) == len(head)]
+    loads = [_of_row(head, columns, row) for row in rows if len(row) == len(head)]
     if "uuid" in head and len(texts) > 1:
-        by_uuid = {row[head.index("uuid")]: card for row, card in zip(rows, found)}
+        by_uuid = {row[head.index("uuid")]: card for row, card in zip(rows, loads)}
         for uuid, pid, used in (row for row in _table(texts[1])[1:] if len(row) == 3):
             if uuid in by_uuid and pid.isdigit() and len(by_uuid[uuid].processes) < MOST:
                 by_uuid[uuid].processes[pid] = _bytes(used, "[MiB]")
-    return found
+    return loads
 
 
 def _table(text: str) -> List[List[str]]:
@@ -74,8 +74,8 @@ def _of_row(head: Sequence[str], columns: Dict[str, int], row: Sequence[str]) ->
 
 
 def _number(text: Any) -> Optional[float]:
-    found = _NUMBER.match(text) if isinstance(text, str) else None
-    return float(found.group()) if found else None
+    match = _NUMBER.match(text) if isinstance(text, str) else None
+    return float(match.group()) if match else None
 
 
 def _bytes(text: str, head: str) -> Optional[int]:
@@ -86,14 +86,14 @@ def _bytes(text: str, head: str) -> Optional[int]:
 
 
 def _json(texts: Sequence[str]) -> List[CardLoad]:
-    found = []
+    loads = []
     for name, told in json.loads(texts[0]).items():
         if name.startswith("card"):
             heat = [_number(value) for key, value in told.items() if key.startswith("Temperature (Sensor")]
             card = CardLoad(index=int(name[4:]), utilisation=_number(told.get("GPU use (%)")), temperature=max(filter(None, heat), default=None))
             card.memory, card.memory_total = (_whole(told.get("VRAM Total %s(B)" % word)) for word in ("Used Memory ", "Memory "))
-            found.append(card)
-    return found
+            loads.append(card)
+    return loads
 
 
 def _whole(text: Any) -> Optional[int]:
@@ -102,20 +102,20 @@ def _whole(text: Any) -> Optional[int]:
 
 def _npu(texts: Sequence[str]) -> List[CardLoad]:
     """Read the table of `npu-smi info`: two rows for a card, and further ones if it has several chips; then one for each process."""
-    found: Dict[str, CardLoad] = {}
+    loads: Dict[str, CardLoad] = {}
     first: List[str] = []
     for cells in _cells(texts[0]):
         if len(cells) == 4 and cells[1].isdigit():  # A process.
             npu, _, chip = (cells[0] + " 0").partition(" ")
-            card = found.get("%s %s" % (npu, chip.split()[0]))
+            card = loads.get("%s %s" % (npu, chip.split()[0]))
             if card is not None and len(card.processes) < MOST:
                 card.processes[cells[1]] = _bytes(cells[3], "MiB")
         elif len(cells) == 3 and ":" in cells[1] and first:
             key = "%s %s" % (first[0].split()[0], cells[0].split()[0])
-            found[key] = _of_npu(len(found), first, cells)
+            loads[key] = _of_npu(len(loads), first, cells)
         elif len(cells) == 3 and cells[0][:1].isdigit():
             first = cells
-    return list(found.values())
+    return list(loads.values())
 
 
 def _cells(text: str) -> Iterator[List[str]]:
@@ -139,11 +139,11 @@ _GIGABYTES = re.compile(r"\|\s*(\d+)G\b")
 
 def _rows(texts: Sequence[str]) -> List[CardLoad]:
     """Read lines such as `* 3  T20 | … | 32G  Disable | 85.0%  W2800 *`."""
-    found = []
+    loads = []
     for row in _ROW.finditer(texts[0]):
         there = _GIGABYTES.search(row.group())
-        found.append(CardLoad(index=int(row.group(1)), utilisation=float(row.group(2)), memory_total=int(there.group(1)) << 30 if there else None))
-    return found
+        loads.append(CardLoad(index=int(row.group(1)), utilisation=float(row.group(2)), memory_total=int(there.group(1)) << 30 if there else None))
+    return loads
 
 
 SECONDS = 10.0
@@ -171,7 +171,7 @@ class CardTool:
             if answers[-1].cards:
                 self._tools = [(known, path)]
                 break
-        return next((one for one in answers if one.cards or one.text), answers[0])
+        return next((cards_state for cards_state in answers if cards_state.cards or cards_state.text), answers[0])
 
     def _answer(self, known: Accelerator, path: str) -> CardsState:
         state = CardsState(tool=known.smi)
@@ -247,7 +247,7 @@ _BYTES, _SHARE, _POINTS, _DEGREES = 16 << 20, 0.01, 25.0, 10.0
 def _differ(before: CardsState, now: CardsState) -> bool:
     if (before.tool, before.problem, len(before.cards)) != (now.tool, now.problem, len(now.cards)):
         return True
-    return any(_card_differs(one, other) for one, other in zip(before.cards, now.cards))
+    return any(_card_differs(load, other) for load, other in zip(before.cards, now.cards))
 
 
 def _card_differs(before: CardLoad, now: CardLoad) -> bool:

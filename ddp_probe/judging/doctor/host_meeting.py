@@ -61,11 +61,11 @@ class HostMeeting(NamedTuple):
         return {**named, "hosts": [host._asdict() for host in self.hosts], "cut": [link._asdict() for link in self.cut]}
 
 
-def made_of(told: ChildAnswer, rank: int, world: int, place: str) -> HostMeeting:
+def made_of(answer: ChildAnswer, rank: int, world: int, place: str) -> HostMeeting:
     """Return the meeting that a child has described."""
-    all_said = told.last.get("meeting")
-    if told.code != 0 or all_said is None:
-        return alone(rank, world, place, _why(told))
+    all_said = answer.last.get("meeting")
+    if answer.code != 0 or all_said is None:
+        return alone(rank, world, place, _why(answer))
     ranks: Dict[int, Dict[str, Any]] = {int(each): said for each, said in all_said["ranks"].items()}
     hosts = _hosts(ranks)
     found = {int(each): said["links"] for each, said in all_said["found"].items()}
@@ -79,11 +79,11 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
     return HostMeeting(rank, world, place, [], [], [], "", [], {}, why)
 
 
-def _why(told: ChildAnswer) -> str:
-    stage = next((str(said["stage"]) for said in reversed(told.answers) if "stage" in said), "start")
-    own = next((said["own"] for said in told.answers if "own" in said), ["", ""])
+def _why(answer: ChildAnswer) -> str:
+    stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "start")
+    own = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
     by = " from %s" % _own(own) if own[0] else ""
-    return "%s%s: %s" % (stage, by, told.last["error"]) if told.last.get("error") else "%s%s: the child %s" % (stage, by, told.how())
+    return "%s%s: %s" % (stage, by, answer.last["error"]) if answer.last.get("error") else "%s%s: the child %s" % (stage, by, answer.how())
 
 
 def _hosts(ranks: Dict[int, Dict[str, Any]]) -> List[MetHost]:

@@ -83,8 +83,8 @@ def of(host: Host) -> Optional[ParsedCommand]:
 
 def variable(host: Host, name: str) -> str:
     """Return a variable as the launch command would see it."""
-    found = of(host)
-    return (found.variables.get(name) if found else None) or host.environ.get(name, "")
+    command = of(host)
+    return (command.variables.get(name) if command else None) or host.environ.get(name, "")
 
 
 def inside(host: Host) -> bool:
@@ -94,8 +94,8 @@ def inside(host: Host) -> bool:
 
 def hosts(host: Host) -> int:
     """Return the number of hosts."""
-    found = of(host)
-    number = found.number("nnodes") if found else None
+    command = of(host)
+    number = command.number("nnodes") if command else None
     if number:
         return number
     text = next((host.environ[name] for name in ("SLURM_NNODES", "NNODES", "GROUP_WORLD_SIZE") if host.environ.get(name, "").isdigit()), "1")
@@ -104,38 +104,38 @@ def hosts(host: Host) -> int:
 
 def is_rank_0_here(host: Host) -> bool:
     """Tell whether rank 0 starts on this host."""
-    found = of(host)
-    text = (found.options.get("node_rank") if found else None) or next(
+    command = of(host)
+    text = (command.options.get("node_rank") if command else None) or next(
         (host.environ[name] for name in ("GROUP_RANK", "NODE_RANK", "SLURM_NODEID") if name in host.environ), "0"
     )
-    rank = rank_info(host.environ).rank if found is None else None
+    rank = rank_info(host.environ).rank if command is None else None
     return text in ("0", "") and (rank is None or rank == 0 or hosts(host) == 1)
 
 
 def _endpoint(host: Host) -> Tuple[str, str]:
     """Return address and port of --rdzv_endpoint."""
-    found = of(host)
-    address, _, port = (found.options.get("rdzv_endpoint", "") if found else "").rpartition(":")
+    command = of(host)
+    address, _, port = (command.options.get("rdzv_endpoint", "") if command else "").rpartition(":")
     return address, port
 
 
 def master_address(host: Host) -> str:
     """Return where the ranks meet, from the command or the environment."""
-    found = of(host)
-    if found and "standalone" in found.options:
+    command = of(host)
+    if command and "standalone" in command.options:
         return ""
-    given = found.options.get("master_addr", "") if found else ""
-    if found and found.launcher in _TORCHRUN:  # it sets MASTER_ADDR itself
+    given = command.options.get("master_addr", "") if command else ""
+    if command and command.launcher in _TORCHRUN:  # it sets MASTER_ADDR itself
         return given or _endpoint(host)[0]
     return given or variable(host, "MASTER_ADDR")
 
 
 def master_port(host: Host) -> str:
     """Return the port, as text."""
-    found = of(host)
-    if found and "standalone" in found.options:
+    command = of(host)
+    if command and "standalone" in command.options:
         return ""
-    given = found.options.get("master_port", "") if found else ""
-    if found and found.launcher in _TORCHRUN:
+    given = command.options.get("master_port", "") if command else ""
+    if command and command.launcher in _TORCHRUN:
         return given or _endpoint(host)[1]
     return given or variable(host, "MASTER_PORT")

@@ -111,7 +111,7 @@ class Launch(NamedTuple):
 
     def facts(self, stage: str) -> Dict[int, Dict[str, Any]]:
         """Return what each rank that ended a stage found in it."""
-        ended = {rank: _ended(told, stage) for rank, told in enumerate(self.told)}
+        ended = {rank: _ended(answer, stage) for rank, answer in enumerate(self.told)}
         return {rank: found for rank, found in ended.items() if found is not None}
 
 
@@ -123,10 +123,10 @@ def launch(host: Host) -> Launch:
 def _launch(host: Host) -> Launch:
     made = plan(host)
     for _ in range(_PORTS):
-        told = children.together(_programs(host, made, _free_port()), host.request.seconds, after_failure=_AFTER_FAILURE)
-        if not any(taken in _error(told[0]) for taken in _TAKEN):
+        answers = children.together(_programs(host, made, _free_port()), host.request.seconds, after_failure=_AFTER_FAILURE)
+        if not any(taken in _error(answers[0]) for taken in _TAKEN):
             break
-    return Launch(made, told)
+    return Launch(made, answers)
 
 
 def _programs(host: Host, made: LivePlan, port: int) -> List[Tuple[str, Sequence[str], Dict[str, str]]]:
@@ -148,54 +148,56 @@ def fault(host: Host) -> Optional[RankFault]:
     return host.once("fault", lambda: _fault(launch(host).told))
 
 
-def _fault(told: Sequence[ChildAnswer]) -> Optional[RankFault]:
-    unfinished = [rank for rank, each in enumerate(told) if each.code != 0]
+def _fault(answers: Sequence[ChildAnswer]) -> Optional[RankFault]:
+    unfinished = [rank for rank, each in enumerate(answers) if each.code != 0]
     if not unfinished:
         return None
-    first = _first(told, unfinished)
-    stage = _reached(told[first[0]])
+    first = _first(answers, unfinished)
+    stage = _reached(answers[first[0]])
     others: Dict[str, List[int]] = {}
     for rank in unfinished:
-        if rank not in first and told[rank].code is None:
-            others.setdefault(_reached(told[rank]), []).append(rank)
-    error = _error(told[first[0]])
-    return RankFault(stage, tuple(first), _how(told[first[0]], stage, error), error, others, told[first[0]].last_lines)
+        if rank not in first and answers[rank].code is None:
+            others.setdefault(_reached(answers[rank]), []).append(rank)
+    error = _error(answers[first[0]])
+    return RankFault(stage, tuple(first), _how(answers[first[0]], stage, error), error, others, answers[first[0]].last_lines)
 
 
-def _first(told: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[int]:
+def _first(answers: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[int]:
     """Return the ranks that failed by themselves: killed ones, else those with the first error, else those that came least far."""
-    killed = [rank for rank in unfinished if (told[rank].code or 0) < 0]
+    killed = [rank for rank in unfinished if (answers[rank].code or 0) < 0]
     if killed:
         return killed
-    raised = sorted((rank for rank in unfinished if _error(told[rank])), key=lambda rank: float(told[rank].last["at"]))
+    raised = sorted((rank for rank in unfinished if _error(answers[rank])), key=lambda rank: float(answers[rank].last["at"]))
     if raised:
-        return sorted(rank for rank in raised if _reached(told[rank]) == _reached(told[raised[0]]) and _error(told[rank]) == _error(told[raised[0]]))
-    left = [rank for rank in unfinished if told[rank].code is not None]  # ended by a library, with an exit code
+        return sorted(
+            rank for rank in raised if _reached(answers[rank]) == _reached(answers[raised[0]]) and _error(answers[rank]) == _error(answers[raised[0]])
+        )
+    left = [rank for rank in unfinished if answers[rank].code is not None]  # ended by a library, with an exit code
     if left:
         return left
-    least = min(STAGES.index(_reached(told[rank])) for rank in unfinished)
-    return [rank for rank in unfinished if STAGES.index(_reached(told[rank])) == least]
+    least = min(STAGES.index(_reached(answers[rank])) for rank in unfinished)
+    return [rank for rank in unfinished if STAGES.index(_reached(answers[rank])) == least]
 
 
-def _how(told: ChildAnswer, stage: str, error: str) -> str:
+def _how(answer: ChildAnswer, stage: str, error: str) -> str:
     if error:
         return "failed in %s: %s" % (stage, error.rstrip("."))
-    if told.code is None:
-        return "did not return from %s within %.0f s" % (stage, told.seconds)
-    return "%s in %s" % (told.how(), stage)
+    if answer.code is None:
+        return "did not return from %s within %.0f s" % (stage, answer.seconds)
+    return "%s in %s" % (answer.how(), stage)
 
 
-def _reached(told: ChildAnswer) -> str:
+def _reached(answer: ChildAnswer) -> str:
     """Return the stage that a rank began last."""
-    return next((str(said["stage"]) for said in reversed(told.answers) if "stage" in said), STAGES[0])
+    return next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), STAGES[0])
 
 
-def _error(told: ChildAnswer) -> str:
-    return str(told.last.get("error", ""))
+def _error(answer: ChildAnswer) -> str:
+    return str(answer.last.get("error", ""))
 
 
-def _ended(told: ChildAnswer, stage: str) -> Optional[Dict[str, Any]]:
-    return next((said for said in told.answers if said.get("stage") == stage and said.get("phase") == "end"), None)
+def _ended(answer: ChildAnswer, stage: str) -> Optional[Dict[str, Any]]:
+    return next((said for said in answer.answers if said.get("stage") == stage and said.get("phase") == "end"), None)
 
 
 def shared_cards(host: Host) -> str:

@@ -56,24 +56,24 @@ class BundleContents(NamedTuple):
 
 def of(sources: find.Sources) -> BundleContents:
     """Return what a bundle of these files holds."""
-    found = BundleContents([], [], {}, [])
+    contents = BundleContents([], [], {}, [])
     names: Dict[str, str] = {}
     for folder in map(os.path.abspath, sources.folders):
         names[folder] = _free("run/" + (os.path.basename(folder) or "run"), list(names.values()))
-        found.paths.append(names[folder])
-        _folder(folder, names[folder], found)
+        contents.paths.append(names[folder])
+        _folder(folder, names[folder], contents)
     for file in sources.events:
         if os.path.dirname(os.path.abspath(file)) not in names:
-            found.paths.append(_file(file, found))
+            contents.paths.append(_file(file, contents))
     for file in sources.texts:
-        place = _free("text/" + os.path.basename(file), found.paths)
-        found.paths.append(place)
-        found.parts.append(BundledFile(TEXT, file, place))
+        place = _free("text/" + os.path.basename(file), contents.paths)
+        contents.paths.append(place)
+        contents.parts.append(BundledFile(TEXT, file, place))
     inside = {os.path.realpath(folder): place for folder, place in names.items()}
     for path, why in sources.unreadable.items():
         parent = inside.get(os.path.realpath(os.path.dirname(path)), "elsewhere")
-        found.unreadable["%s/%s" % (parent, os.path.basename(path))] = why
-    return found
+        contents.unreadable["%s/%s" % (parent, os.path.basename(path))] = why
+    return contents
 
 
 def _free(place: str, taken: List[str]) -> str:
@@ -84,15 +84,15 @@ def _free(place: str, taken: List[str]) -> str:
     return free
 
 
-def _folder(folder: str, place: str, found: BundleContents) -> None:
+def _folder(folder: str, place: str, contents: BundleContents) -> None:
     recorder = set(flight_recorder.find([folder]).values())
     for name in sorted(_names(folder)):
         path = os.path.join(folder, name)
         kind = RECORDER if path in recorder else kind_of(name)
         if kind:
-            found.parts.append(BundledFile(kind, path, "%s/%s" % (place, name)))
+            contents.parts.append(BundledFile(kind, path, "%s/%s" % (place, name)))
         elif not name.startswith(_EMPTY):
-            found.others.append(name)
+            contents.others.append(name)
 
 
 def _names(folder: str) -> Iterator[str]:
@@ -114,12 +114,12 @@ def kind_of(name: str) -> str:
     return next((kind.name for kind in KINDS if any(fnmatch.fnmatchcase(name, pattern) for pattern in kind.patterns)), "")
 
 
-def _file(file: str, found: BundleContents) -> str:
+def _file(file: str, contents: BundleContents) -> str:
     """Take a single log with what lies beside it; return its place."""
-    folder = _free("run/files", [os.path.dirname(part.place) for part in found.parts if os.path.basename(part.place) == os.path.basename(file)])
+    folder = _free("run/files", [os.path.dirname(part.place) for part in contents.parts if os.path.basename(part.place) == os.path.basename(file)])
     base = re.sub(r"\.jsonl$", "", os.path.basename(file))
     for name in sorted(os.listdir(os.path.dirname(file) or ".")):
         own = name == os.path.basename(file)
         if own or (name.startswith(base + ".") and kind_of(name) in (LEDGER, STACKS)):
-            found.parts.append(BundledFile(LOG if own else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
+            contents.parts.append(BundledFile(LOG if own else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
     return "%s/%s" % (folder, os.path.basename(file))

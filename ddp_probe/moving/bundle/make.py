@@ -114,13 +114,13 @@ class _Maker:
         """Write the files of the run, masked."""
         found: List[Staged] = []
         done, everything = 0, sum(_size(one.file) for one in self._contents.parts)
-        for one in self._contents.parts:
-            place = stage.place_of(one, self._masker)
+        for member in self._contents.parts:
+            place = stage.place_of(member, self._masker)
             try:
-                found.append(stage.part(one, place, self._root, self._masker))
+                found.append(stage.part(member, place, self._root, self._masker))
             except stage.LeftOutError as exc:
                 self._manifest.left_out[place] = self._masker.text(str(exc), "why a file is left out")
-            done += _size(one.file)
+            done += _size(member.file)
             if self._progress is not None:
                 self._progress(min(done, everything), everything)
         return found
@@ -154,7 +154,7 @@ class _Maker:
         shorter = [_thinned(data, path, lines) for data, path in zip(masked, self._manifest.sources)]
         part = self._written(sources, shorter)
         if self._reading().said == before.said:
-            return [one._replace(cut=len(data) - one.size) for one, data in zip(part, masked)]
+            return [staged._replace(cut=len(data) - staged.size) for staged, data in zip(part, masked)]
         return self._written(sources, masked) if part != whole else whole
 
     def _written(self, sources: Dict[str, job_source.JobFile], texts: List[bytes]) -> List[Staged]:
@@ -174,7 +174,7 @@ class _Maker:
             fitted = stage.fit(self._root, files, limit * 9 // 10)
             files = fitted.files
             left_out.update(fitted.left_out)
-            if not any(one.kind in (contents.LOG, contents.TEXT) for one in files):
+            if not any(staged.kind in (contents.LOG, contents.TEXT) for staged in files):
                 break
             with bundled.reading(bundled.OpenBundle(os.path.basename(self.output), self._root, self._manifest)) as inside:
                 diagnosis = judge(load(inside))
@@ -193,13 +193,13 @@ class _Maker:
         """Write the archive, and return its size."""
         manifest = self._manifest
         manifest.masked, manifest.already_masked = dict(self._masker.masked), dict(self._masker.already)
-        manifest.files = [HeldFile(one.place, one.kind, one.size, one.cut) for one in sorted(files, key=lambda one: one.place)]
+        manifest.files = [HeldFile(staged.place, staged.kind, staged.size, staged.cut) for staged in sorted(files, key=lambda staged: staged.place)]
         manifest.files += [HeldFile(name, contents.OWN, len(text.encode("utf-8"))) for name, text in own.items()]
         described = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         for name, data in ((bundled.MANIFEST, described), *((name, text.encode("utf-8")) for name, text in own.items())):
             stage.write(self._root, name, data, contents.OWN, manifest.made)
         with open(self._packed, "wb") as target:
-            stage.pack(self._root, [bundled.MANIFEST, *own, *sorted(one.place for one in files)], target)
+            stage.pack(self._root, [bundled.MANIFEST, *own, *sorted(staged.place for staged in files)], target)
         return os.path.getsize(self._packed)
 
 
@@ -238,7 +238,9 @@ _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
     """Return the lines of the job that the report shows, or that a rule looks at to tell which rank is wrong, by file name."""
-    found = [(site.file, site.line) for finding in diagnosis.findings for one in finding.evidence for site in [one.site] if site is not None]
+    found = [
+        (site.file, site.line) for finding in diagnosis.findings for evidence in finding.evidence for site in [evidence.site] if site is not None
+    ]
     for finding in diagnosis.findings:
         for edit in finding.edits:
             site = getattr(edit, "site", None)
@@ -253,8 +255,8 @@ def _stands(process: LoggedProcess) -> Iterator[Tuple[str, int]]:
     """Yield where a rank stands, by its ledger and by its stacks."""
     records = [*process.ledger.open, process.ledger.last] if process.ledger is not None else []
     yield from ((record.site.file, record.site.line) for record in records if record is not None and record.site is not None)
-    told = process.final(HangSuspected)
-    for thread in told.begin.threads if told is not None else ():
+    call = process.final(HangSuspected)
+    for thread in call.begin.threads if call is not None else ():
         yield from ((site.file, site.line) for site in thread.frames)
 
 

@@ -41,16 +41,16 @@ def place_of(part: contents.BundledFile, masker: Masker) -> str:
     return "/".join(masker.text(name, "the name of a file").replace(MASK, "masked") for name in part.place.split("/"))
 
 
-def part(one: contents.BundledFile, place: str, root: str, masker: Masker) -> Staged:
+def part(member: contents.BundledFile, place: str, root: str, masker: Masker) -> Staged:
     """Write one file of the run."""
     try:
-        found = os.stat(one.file)
+        found = os.stat(member.file)
         if not stat.S_ISREG(found.st_mode):
             raise LeftOutError("It is not a regular file.")
-        data, cut = _masked(one, masker)
+        data, cut = _masked(member, masker)
     except OSError as exc:
         raise LeftOutError("It cannot be read: %s." % (exc.strerror or exc)) from exc
-    return write(root, place, data, one.kind, found.st_mtime)._replace(cut=cut)
+    return write(root, place, data, member.kind, found.st_mtime)._replace(cut=cut)
 
 
 def write(root: str, place: str, data: bytes, kind: str, changed: float) -> Staged:
@@ -65,17 +65,17 @@ def write(root: str, place: str, data: bytes, kind: str, changed: float) -> Stag
     return Staged(kind, place, len(data), len(zlib.compress(data, 6)), 0)
 
 
-def _masked(one: contents.BundledFile, masker: Masker) -> Tuple[bytes, int]:
-    if one.kind == contents.LEDGER:
-        return _ledger(one.file, masker), 0
-    if one.kind == contents.RECORDER:
-        return _recording(one.file, masker), 0
-    data, cut = _read(one.file, contents.BY_NAME[one.kind].cut)
-    if one.kind == contents.LOG:
+def _masked(member: contents.BundledFile, masker: Masker) -> Tuple[bytes, int]:
+    if member.kind == contents.LEDGER:
+        return _ledger(member.file, masker), 0
+    if member.kind == contents.RECORDER:
+        return _recording(member.file, masker), 0
+    data, cut = _read(member.file, contents.BY_NAME[member.kind].cut)
+    if member.kind == contents.LOG:
         return b"".join(map(masker.event, data.splitlines(keepends=True))), cut
-    if one.kind == contents.MODEL:
+    if member.kind == contents.MODEL:
         return _model(data, masker), cut
-    return masker.lines(data, "stacks" if one.kind == contents.STACKS else "a plain log"), cut
+    return masker.lines(data, "stacks" if member.kind == contents.STACKS else "a plain log"), cut
 
 
 def _read(file: str, may_be_cut: bool) -> Tuple[bytes, int]:
@@ -142,10 +142,10 @@ def _ledger_line(line: str, masker: Masker) -> str:
 
 def _recording(file: str, masker: Masker) -> bytes:
     """Return a dump as JSON with what the diagnosis reads of it: what else a pickle holds cannot be masked."""
-    found = flight_recorder.read(file, 0)
-    if found.problem:
-        raise LeftOutError("It cannot be read, and so cannot be masked: %s." % found.problem)
-    return json.dumps({"entries": list(_entries(found.entries, masker))}, separators=(",", ":")).encode("ascii")
+    recording = flight_recorder.read(file, 0)
+    if recording.problem:
+        raise LeftOutError("It cannot be read, and so cannot be masked: %s." % recording.problem)
+    return json.dumps({"entries": list(_entries(recording.entries, masker))}, separators=(",", ":")).encode("ascii")
 
 
 def _entries(entries: Tuple[RecorderEntry, ...], masker: Masker) -> Iterator[Dict[str, Any]]:
@@ -183,15 +183,15 @@ class Fitted(NamedTuple):
 
 def fit(root: str, files: Sequence[Staged], most: int) -> Fitted:
     """Cut and remove files until all of them together take at most this many bytes, compressed; and few enough without compression."""
-    found = Fitted(list(files), {})
+    fitted = Fitted(list(files), {})
     for limit, packed in ((most, True), (UNPACKED, False)):
-        if sum(_cost(one, packed) for one in found.files) > limit:
-            found = _fit(root, found, limit, packed)
-    return found
+        if sum(_cost(staged, packed) for staged in fitted.files) > limit:
+            fitted = _fit(root, fitted, limit, packed)
+    return fitted
 
 
-def _cost(one: Staged, packed: bool) -> int:
-    return one.packed + _HEADER if packed else one.size + _PLAIN_HEADER
+def _cost(staged: Staged, packed: bool) -> int:
+    return staged.packed + _HEADER if packed else staged.size + _PLAIN_HEADER
 
 
 def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
@@ -199,21 +199,21 @@ def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
     fixed = sum(_cost(one, packed) for one in kept if not _cuttable(one))
     level = _level([_cost(one, packed) for one in kept if _cuttable(one)], most - fixed)
     found: List[Staged] = []
-    for one in kept:
-        cost = _cost(one, packed)
-        if not _cuttable(one) or cost <= level:
-            found.append(one)
+    for staged in kept:
+        cost = _cost(staged, packed)
+        if not _cuttable(staged) or cost <= level:
+            found.append(staged)
             continue
-        size = one.size * max(level - (cost - (one.packed if packed else one.size)), 0) // max(one.packed if packed else one.size, 1)
+        size = staged.size * max(level - (cost - (staged.packed if packed else staged.size)), 0) // max(staged.packed if packed else staged.size, 1)
         if size < _FEWEST:
-            left_out[one.place] = _remove(root, one, most, packed)
+            left_out[staged.place] = _remove(root, staged, most, packed)
         else:
-            found.append(_shortened(root, one, size))
+            found.append(_shortened(root, staged, size))
     return Fitted(found, left_out)
 
 
-def _cuttable(one: Staged) -> bool:
-    return contents.BY_NAME[one.kind].cut
+def _cuttable(staged: Staged) -> bool:
+    return contents.BY_NAME[staged.kind].cut
 
 
 def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Staged], Dict[str, str]]:
@@ -221,17 +221,17 @@ def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Stag
     kept, left_out = list(files.files), dict(files.left_out)
     total = sum(_cost(one, packed) for one in kept if not _cuttable(one))
     chosen = [one for one in kept if not _cuttable(one) and one.kind not in _SPARED]
-    for one in sorted(chosen, key=lambda one: -_cost(one, packed)):
+    for staged in sorted(chosen, key=lambda one: -_cost(one, packed)):
         if total <= most // 2:
             break
-        kept.remove(one)
-        total -= _cost(one, packed)
-        left_out[one.place] = _remove(root, one, most, packed)
+        kept.remove(staged)
+        total -= _cost(staged, packed)
+        left_out[staged.place] = _remove(root, staged, most, packed)
     return kept, left_out
 
 
-def _remove(root: str, one: Staged, most: int, packed: bool) -> str:
-    os.unlink(os.path.join(root, *one.place.split("/")))
+def _remove(root: str, staged: Staged, most: int, packed: bool) -> str:
+    os.unlink(os.path.join(root, *staged.place.split("/")))
     return "No room is left: the bundle has %d bytes%s at most." % (most, "" if packed else ", unpacked,")
 
 
@@ -246,13 +246,13 @@ def _level(costs: List[int], room: int) -> int:
     return max(costs, default=0)
 
 
-def _shortened(root: str, one: Staged, size: int) -> Staged:
-    path = os.path.join(root, *one.place.split("/"))
+def _shortened(root: str, staged: Staged, size: int) -> Staged:
+    path = os.path.join(root, *staged.place.split("/"))
     changed = os.stat(path).st_mtime
     with open(path, "rb") as file:
         data = file.read()
     kept = cut_to(data, size)
-    return write(root, one.place, kept, one.kind, changed)._replace(cut=one.cut + len(data) - len(kept))
+    return write(root, staged.place, kept, staged.kind, changed)._replace(cut=staged.cut + len(data) - len(kept))
 
 
 # Writes the folder as one tar.gz: always in the same order, without owners, absolute paths or links, and never half of it under its final name.

@@ -63,12 +63,12 @@ def _folder(named: str) -> "tuple[str, int]":
         if not runs:
             raise find.no_run(find.root())
         return runs[0], 0
-    found = find.sources([named])
-    if not found.folders:
+    sources = find.sources([named])
+    if not sources.folders:
         raise UnusableError(what="%s is not the folder of a run." % named, why="gather takes the name or the folder of a run.", what_to_do="")
-    folder = named if os.path.isdir(named) else found.folders[0]
-    whole = os.path.isdir(folder) and any(os.path.realpath(each) == os.path.realpath(folder) for each in found.folders)
-    return os.path.abspath(folder if whole else found.folders[0]), found.launch
+    folder = named if os.path.isdir(named) else sources.folders[0]
+    whole = os.path.isdir(folder) and any(os.path.realpath(each) == os.path.realpath(folder) for each in sources.folders)
+    return os.path.abspath(folder if whole else sources.folders[0]), sources.launch
 
 
 def _runs() -> List[str]:
@@ -83,21 +83,21 @@ def _described(folder: str, launch: int) -> RunOnHost:
     )
 
 
-def best(found: Iterable[RunOnHost]) -> Optional[RunOnHost]:
+def best(runs: Iterable[RunOnHost]) -> Optional[RunOnHost]:
     """Return the newest of these runs."""
-    return max((run for run in found if is_run_name(run.name)), key=lambda run: run.start, default=None)
+    return max((run for run in runs if is_run_name(run.name)), key=lambda run: run.start, default=None)
 
 
-def folder_of(wanted: RunOnHost, own: LocalRun) -> str:
+def folder_of(wanted: RunOnHost, local_run: LocalRun) -> str:
     """Return this host's folder of the wanted run: by its name, or of the same launch; empty if there is none."""
-    same_name = [own.folder] if own.run is not None and own.run.name == wanted.name else []
+    same_name = [local_run.folder] if local_run.run is not None and local_run.run.name == wanted.name else []
     if not same_name and is_run_name(wanted.name):
         same_name = [folder for folder in _runs() if os.path.basename(folder) == wanted.name]
-    return next(iter(same_name), "") or next(_of_same_launch(wanted, own), "")
+    return next(iter(same_name), "") or next(_of_same_launch(wanted, local_run), "")
 
 
-def _of_same_launch(wanted: RunOnHost, own: LocalRun) -> Iterator[str]:
+def _of_same_launch(wanted: RunOnHost, local_run: LocalRun) -> Iterator[str]:
     part = launches.Part("", frozenset(wanted.ranks), frozenset(map(tuple, wanted.keys)), wanted.world, wanted.start, wanted.end)
-    for folder in [*filter(None, [own.folder]), *_runs()[:_MOST_RUNS]]:
+    for folder in [*filter(None, [local_run.folder]), *_runs()[:_MOST_RUNS]]:
         if launches.same(part, launches.glance(folder)):
             yield folder

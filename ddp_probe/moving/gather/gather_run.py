@@ -104,11 +104,11 @@ def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str]
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(task, file)
         file.flush()
-        told = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
-    if "port" not in told.last:
-        why = "The store of torchrun's agent could not be asked: %s." % (told.last.get("error") or told.how())
+        answer = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
+    if "port" not in answer.last:
+        why = "The store of torchrun's agent could not be asked: %s." % (answer.last.get("error") or answer.how())
         raise _not_ended(at, why)
-    return at._replace(port=int(told.last["port"]), token=str(told.last["token"]))
+    return at._replace(port=int(answer.last["port"]), token=str(answer.last["token"]))
 
 
 @contextlib.contextmanager

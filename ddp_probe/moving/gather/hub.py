@@ -53,11 +53,11 @@ class GatherHub:
         """Return the run to gather: that of rank 0's host, or the newest of the others if it has none."""
         while self._wait(lambda: 0 in self._hosts or not alive()):
             pass
-        own = self._hosts[0].hello.found if 0 in self._hosts else None
-        while own is None and self._waits_for_ranks() and alive():
+        local_run = self._hosts[0].hello.found if 0 in self._hosts else None
+        while local_run is None and self._waits_for_ranks() and alive():
             self._wait(lambda: not self._waits_for_ranks())
         with self._changed:
-            return own or choice.best(files.hello.found for files in self._hosts.values() if files.hello.found is not None)
+            return local_run or choice.best(files.hello.found for files in self._hosts.values() if files.hello.found is not None)
 
     def take(self, run: RunOnHost, keep: Keep, draw: Callable[[int, int, str], None]) -> None:
         """Take what the hosts bring, until all have come to their end, or do not come within the time limit."""
@@ -120,7 +120,7 @@ class GatherHub:
         """Return who was refused, one sentence each, and how many did not know the launch, in one."""
         unknown = self._door.strangers()
         with self._changed:
-            refused = [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_MOST_NAMED]]
+            refused = [_REFUSED % (stranger["host"], stranger["rank"], stranger["world"]) for stranger in self._guests.strangers[:_MOST_NAMED]]
         return refused + ([unknown] if unknown else [])
 
     # --- the connections, each in a separate thread

@@ -158,8 +158,8 @@ class GatherLine(Line):
 
     def hear_any(self) -> FromHost:
         """Return the next message of a host."""
-        found: FromHost = _decoded(self.receive_line(self._seconds, _LONGEST), FromHost)  # type: ignore[arg-type]  # a Union is not a Type
-        return found
+        finished: FromHost = _decoded(self.receive_line(self._seconds, _LONGEST), FromHost)  # type: ignore[arg-type]  # a Union is not a Type
+        return finished
 
     def send_piece(self, piece: bytes) -> None:
         """Send a piece of a file; an empty one ends it."""

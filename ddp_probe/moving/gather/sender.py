@@ -47,19 +47,19 @@ class RunFile(NamedTuple):
 
 def bring(line: GatherLine, place: MeetingPlace, named: str, *, leads: bool, token: str = "") -> int:
     """Send what this host has; return the exit code of the report. Raises OSError and ValueError if the connection ends before."""
-    own = choice.here(named) if leads else choice.LocalRun(None, "", "")
-    line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, own.run, own.why))
+    local_run = choice.here(named) if leads else choice.LocalRun(None, "", "")
+    line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, local_run.run, local_run.why))
     wanted = line.wait(Wanted)
     if wanted.refused:
         raise RefusedError(wanted.refused)
     if leads and wanted.run is not None:
-        _bring(line, wanted, own)
+        _bring(line, wanted, local_run)
     return line.wait(ExitCode).code
 
 
-def _bring(line: GatherLine, wanted: Wanted, own: choice.LocalRun) -> None:
+def _bring(line: GatherLine, wanted: Wanted, local_run: choice.LocalRun) -> None:
     assert wanted.run is not None
-    folder = choice.folder_of(wanted.run, own)
+    folder = choice.folder_of(wanted.run, local_run)
     if not folder:
         line.say(Nothing("There is none in %s." % os.path.abspath(find.root())))
         return

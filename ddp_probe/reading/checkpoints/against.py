@@ -60,24 +60,24 @@ def shapes(judged: Judged) -> Dict[str, Tuple[int, ...]]:
 def compare(judged: Judged, other: Other) -> Comparison:
     """Compare names and shapes, and find the renaming that explains all differences, if there is one."""
     mine = shapes(judged)
-    found = _compared(mine, other)
-    renamed = tensor_names.explain(mine, other.shapes, exact=not other.is_model) if found.missing else None
+    comparison = _compared(mine, other)
+    renamed = tensor_names.explain(mine, other.shapes, exact=not other.is_model) if comparison.missing else None
     if renamed is not None:
-        found.renaming, found.explains = renamed.expression("state"), renamed.names
-        found.load = _load(judged)
+        comparison.renaming, comparison.explains = renamed.expression("state"), renamed.names
+        comparison.load = _load(judged)
     if other.is_model:
-        found.buffers = len(found.unexpected) - (found.explains if renamed is not None else 0)
-    found.fits = not found.missing and not found.shapes and (other.is_model or not found.unexpected)
-    return found
+        comparison.buffers = len(comparison.unexpected) - (comparison.explains if renamed is not None else 0)
+    comparison.fits = not comparison.missing and not comparison.shapes and (other.is_model or not comparison.unexpected)
+    return comparison
 
 
 def _compared(mine: Dict[str, Tuple[int, ...]], other: Other) -> Comparison:
-    found = Comparison(other.path, other.is_model)
-    found.missing = [name for name in other.shapes if name not in mine]
-    found.unexpected = [name for name in mine if name not in other.shapes]
-    found.shapes = [(name, mine[name], shape) for name, shape in other.shapes.items() if name in mine and mine[name] != shape]
-    found.same = len(other.shapes) - len(found.missing) - len(found.shapes)
-    return found
+    comparison = Comparison(other.path, other.is_model)
+    comparison.missing = [name for name in other.shapes if name not in mine]
+    comparison.unexpected = [name for name in mine if name not in other.shapes]
+    comparison.shapes = [(name, mine[name], shape) for name, shape in other.shapes.items() if name in mine and mine[name] != shape]
+    comparison.same = len(other.shapes) - len(comparison.missing) - len(comparison.shapes)
+    return comparison
 
 
 def _load(judged: Judged) -> str:
@@ -92,7 +92,7 @@ def _load(judged: Judged) -> str:
 def _has_weights_only() -> bool:
     """Tell whether the torch installed here takes weights_only, which 1.13 brought; yes if none is installed. Nothing of torch is imported."""
     try:
-        found = re.match(r"(\d+)\.(\d+)", metadata.version("torch"))
+        match = re.match(r"(\d+)\.(\d+)", metadata.version("torch"))
     except metadata.PackageNotFoundError:
         return True
-    return found is None or (int(found[1]), int(found[2])) >= (1, 13)
+    return match is None or (int(match[1]), int(match[2])) >= (1, 13)

@@ -111,13 +111,13 @@ _WRITES = os.O_WRONLY | os.O_RDWR
 
 def writers(status: os.stat_result) -> List[OpenWriter]:
     """Return the processes that have this file open for writing; empty if there are none, or if they may not be seen."""
-    found: List[OpenWriter] = []
+    open_writers: List[OpenWriter] = []
     for pid in _processes():
-        if len(found) >= _MOST:
+        if len(open_writers) >= _MOST:
             break
         if pid != os.getpid() and _writes(pid, status):
-            found.append(OpenWriter(pid, _command(pid)))
-    return found
+            open_writers.append(OpenWriter(pid, _command(pid)))
+    return open_writers
 
 
 def _processes() -> Iterator[int]:

@@ -105,7 +105,7 @@ def _pieces(stored: Mapping) -> Iterator[_Piece]:
 
 
 def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) -> None:
-    found: List[Tensor] = []
+    tensors: List[Tensor] = []
     chunks = 0
     for index in range(0, len(described.pairs) - 1, 2):
         name, value = described.pairs[index], described.pairs[index + 1]
@@ -116,16 +116,16 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
         tensor, parts, covered = _tensor(name, value)
         chunks += parts
         if tensor is not None:
-            found.append(tensor)
+            tensors.append(tensor)
             elements = fill.product(tensor.shape)
             if covered != elements:
                 _broken(judged, Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
     if chunks > pieces:
         _broken(judged, Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
-    fill.tensors(judged, found, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in found])
+    fill.tensors(judged, tensors, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in tensors])
     judged.devices = {}
-    judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in found))[:1000]
-    judged.prefixes = tensor_names.prefixes({each.name: each for each in found})
+    judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in tensors))[:1000]
+    judged.prefixes = tensor_names.prefixes({each.name: each for each in tensors})
 
 
 def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:

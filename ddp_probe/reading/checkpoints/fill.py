@@ -22,11 +22,11 @@ _VERSIONS = {
 }
 
 
-def from_pickle(judged: Judged, root: Any, machine: Machine, found: Contents) -> None:
+def from_pickle(judged: Judged, root: Any, machine: Machine, contents: Contents) -> None:
     """Fill the tensors, and what a load of the pickle needs."""
-    tensors(judged, found.tensors, found.storages.values())
-    judged.states = {name: len(held) for name, held in found.states.items()}
-    judged.prefixes = tensor_names.prefixes(tensor_names.model_state(found.tensors, judged.states))
+    tensors(judged, contents.tensors, contents.storages.values())
+    judged.states = {name: len(held) for name, held in contents.states.items()}
+    judged.prefixes = tensor_names.prefixes(tensor_names.model_state(contents.tensors, judged.states))
     judged.classes = [each.path for each in machine.globals.values() if each.path not in ALLOWED]
     judged.weights_only = weights_only_answer(machine)
     judged.remarks += ["It asks for %s, which newer versions of torch do not have." % name for name in _GONE if name in machine.globals]

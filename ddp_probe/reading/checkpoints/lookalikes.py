@@ -116,40 +116,40 @@ def part_of(path: str) -> str:
 
 def judge(source: FileRange, judged: Judged, head: bytes) -> None:
     """Judge what is not a checkpoint of torch."""
-    found = of_head(source.read(0, 4096))
-    if found is None and (source.read(source.size - 8, 8) == _TENSORFLOW_INDEX or _TENSORFLOW_SHARD.search(judged.path)):
-        found = _TENSORFLOW
-    if found is None and _is_tokenizer(source.read(0, 1 << 16)):
-        found = _TOKENIZER
+    lookalike = of_head(source.read(0, 4096))
+    if lookalike is None and (source.read(source.size - 8, 8) == _TENSORFLOW_INDEX or _TENSORFLOW_SHARD.search(judged.path)):
+        lookalike = _TENSORFLOW
+    if lookalike is None and _is_tokenizer(source.read(0, 1 << 16)):
+        lookalike = _TOKENIZER
     pointer = _LFS.match(source.read(0, 1024)) if head.startswith(b"version https://git-lfs") else None
     if pointer is not None or head.startswith(b"version https://git-lfs"):
         size = int(pointer.group("size")) if pointer else 0
         text = "It is a pointer of git-lfs%s: the file itself was not downloaded." % (" to a file of %d bytes" % size if pointer else "")
-        found = Lookalike("git-lfs pointer", text, "Run 'git lfs pull' in its repository.")
-    if found is None and _is_text(source.read(0, 4096)):
-        found = Lookalike("text", "It is a text file, not a checkpoint.", "Name the checkpoint itself.")
-    if found is None and not head.strip(b"\0"):
-        found = ZEROS
-    if found is None and len(head) < _SHORTEST and head[:1] in (b"P", b"\x80"):
+        lookalike = Lookalike("git-lfs pointer", text, "Run 'git lfs pull' in its repository.")
+    if lookalike is None and _is_text(source.read(0, 4096)):
+        lookalike = Lookalike("text", "It is a text file, not a checkpoint.", "Name the checkpoint itself.")
+    if lookalike is None and not head.strip(b"\0"):
+        lookalike = ZEROS
+    if lookalike is None and len(head) < _SHORTEST and head[:1] in (b"P", b"\x80"):
         judged.kind = "unknown"
         judged.broken(Damage("It has %d bytes: the file was cut off, or its writer has not finished." % len(head), "", len(head)))
         return
-    if found is None and find_end(source) is not None:
+    if lookalike is None and find_end(source) is not None:
         judged.kind = "unknown"
         judged.broken(Damage("It ends like an archive, and does not begin like one: bytes were put before it, or its beginning was changed.", "", 0))
         return
-    if found is None:
+    if lookalike is None:
         judged.kind, judged.verdict = "unknown", UNKNOWN
         judged.because = "It begins like none of the formats that torch, safetensors or numpy write."
         judged.what_to_do = "If it should be a checkpoint, its beginning is lost: copy it again."
         return
-    _say(judged, found)
-    if found.kind in ("HTML page", "git-lfs pointer", "zeros"):
-        judged.broken(Damage(found.because))
+    _say(judged, lookalike)
+    if lookalike.kind in ("HTML page", "git-lfs pointer", "zeros"):
+        judged.broken(Damage(lookalike.because))
 
 
-def _say(judged: Judged, found: Lookalike) -> None:
-    judged.kind, judged.because, judged.what_to_do = found
+def _say(judged: Judged, lookalike: Lookalike) -> None:
+    judged.kind, judged.because, judged.what_to_do = lookalike
 
 
 def _is_tokenizer(head: bytes) -> bool:
@@ -166,10 +166,10 @@ def _is_text(head: bytes) -> bool:
 
 def pickle(source: FileRange, judged: Judged) -> None:
     """Judge a pickle that torch.save did not write."""
-    found = of_head(source.read(0, 4096))
-    if found is not None:
+    lookalike = of_head(source.read(0, 4096))
+    if lookalike is not None:
         judged.verdict = UNKNOWN
-        _say(judged, found)
+        _say(judged, lookalike)
         return
     judged.kind, judged.verdict = "pickle", WHOLE
     machine, stream = Machine(), PickleStream(source)
@@ -198,14 +198,14 @@ def numpy(source: FileRange, judged: Judged) -> None:
     wide = head[6:7] != b"\x01"
     length = int.from_bytes(head[8 : 12 if wide else 10], "little")
     start = (12 if wide else 10) + length
-    found = _SHAPE.search(head[:start])
+    match = _SHAPE.search(head[:start])
     if start > source.size:
         raise BrokenError("The file was cut off within its header.", "the header", source.size)
-    if found is None:
+    if match is None:
         judged.because = "Its header names no shape and type of numbers."
         return
-    shape = tuple(int(part) for part in found.group("shape").replace(b" ", b"").split(b",") if part)
-    digits = re.sub(rb"[^0-9]", b"", found.group("descr"))
+    shape = tuple(int(part) for part in match.group("shape").replace(b" ", b"").split(b",") if part)
+    digits = re.sub(rb"[^0-9]", b"", match.group("descr"))
     needed = start + fill.product(shape) * int(digits or b"0")
     if digits and needed > source.size:
         judged.broken(Damage("The file was cut off: it has %d bytes of %d." % (source.size, needed), "", source.size))

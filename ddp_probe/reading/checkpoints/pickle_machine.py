@@ -231,9 +231,9 @@ def _extension(s: Stack, argument: Any) -> None:
 
 
 def _persistent(s: Stack, identity: Any) -> None:
-    found = Persistent(identity)
-    s.persistent.append(found)
-    s.make(found)
+    persistent = Persistent(identity)
+    s.persistent.append(persistent)
+    s.make(persistent)
 
 
 def _get(s: Stack, argument: Any) -> None:

@@ -75,15 +75,15 @@ def _entries(header: bytes, judged: Judged) -> Dict[str, _Entry]:
 
 
 def _fill_from(entries: Dict[str, _Entry], judged: Judged) -> None:
-    found: List[Tensor] = []
+    tensors: List[Tensor] = []
     storages: List[Storage] = []
     for name, entry in entries.items():
         dtype = _DTYPES.get(entry.dtype, entry.dtype)
-        found.append(Tensor(name, entry.shape, dtype, "cpu"))
+        tensors.append(Tensor(name, entry.shape, dtype, "cpu"))
         storages.append(Storage(name, "uint8", "cpu", max(entry.data_offsets[1] - entry.data_offsets[0], 0)))
-    fill.tensors(judged, found, storages)
+    fill.tensors(judged, tensors, storages)
     judged.devices = {}
-    judged.prefixes = tensor_names.prefixes(tensor_names.model_state(found, {}))
+    judged.prefixes = tensor_names.prefixes(tensor_names.model_state(tensors, {}))
 
 
 def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) -> None:

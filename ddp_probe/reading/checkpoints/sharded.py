@@ -45,7 +45,7 @@ def judge(path: str, source: FileRange, judged: Judged, judge_one: JudgeOne) -> 
 
 
 def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_one: JudgeOne) -> None:
-    found: List[Tensor] = []
+    tensors: List[Tensor] = []
     judged.tensors = judged.elements = judged.bytes = 0
     for file in judged.files:
         if os.path.basename(file) != file or file in ("", ".", ".."):
@@ -56,9 +56,9 @@ def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_o
             _broken(judged, Damage("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
             continue
         _merge(shard, judged)
-        found.extend(shard.names)
+        tensors.extend(shard.names)
         _compare(file, expected[file], shard, judged)
-    judged.names = found
+    judged.names = tensors
 
 
 def _shard(path: str, judge_one: JudgeOne) -> Optional[Judged]:

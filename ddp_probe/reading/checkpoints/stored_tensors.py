@@ -131,13 +131,13 @@ def _text(value: Any) -> str:
 
 def read(root: Any, persistent: List[Persistent]) -> Contents:
     """Return what an object holds. Each container is visited once, however often it is referred to."""
-    found = Contents()
+    contents = Contents()
     for one in persistent:
         known = storage(one.identity)
         if known is not None:
-            found.storages.setdefault(known.key, known)
+            contents.storages.setdefault(known.key, known)
         elif not _is_module_source(one.identity):
-            found.fault("A persistent id is not that of a storage that torch knows.")
+            contents.fault("A persistent id is not that of a storage that torch knows.")
     seen: Set[int] = set()
     waiting = [_Step(root, None, None, None)] if _holds(root) else []
     while waiting:
@@ -145,13 +145,13 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
         value = step.value
         tensor = _tensor(value) if type(value) is PickledCall else None
         if tensor is not None:
-            _add(found, tensor, step)
+            _add(contents, tensor, step)
         elif type(value) is PickledCall and _is_wrong(value):
-            found.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
+            contents.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
         elif id(value) not in seen:
             seen.add(id(value))
             waiting.extend(reversed([part for part in _parts(step) if _holds(part.value)]))
-    return found
+    return contents
 
 
 def _holds(value: Any) -> bool:
@@ -213,22 +213,22 @@ class _Found(NamedTuple):
     end: int  # The number of elements that its storage must have.
 
 
-def _add(found: Contents, one: _Found, step: _Step) -> None:
+def _add(contents: Contents, one: _Found, step: _Step) -> None:
     name = _path(step.place)
     tensor = Tensor(name, one.shape, one.dtype, one.device, one.storage.key if one.storage else "")
-    found.tensors.append(tensor)
+    contents.tensors.append(tensor)
     if step.holder is not None:
-        found.states.setdefault(_path(step.holder), []).append(tensor)
+        contents.states.setdefault(_path(step.holder), []).append(tensor)
     if one.storage is not None:
         size, own = dtype_size(one.dtype) or 1, dtype_size(one.storage.dtype) or 1
-        found.needed[one.storage.key] = max(found.needed.get(one.storage.key, 0), -(-one.end * size // own))
+        contents.needed[one.storage.key] = max(contents.needed.get(one.storage.key, 0), -(-one.end * size // own))
 
 
-def beyond(found: Contents) -> Iterator[Tuple[Storage, int]]:
+def beyond(contents: Contents) -> Iterator[Tuple[Storage, int]]:
     """Yield the storages that are smaller than the views of them need, with how many elements those need."""
-    for key, needed in found.needed.items():
-        if needed > found.storages[key].elements:
-            yield found.storages[key], needed
+    for key, needed in contents.needed.items():
+        if needed > contents.storages[key].elements:
+            yield contents.storages[key], needed
 
 
 def _tensor(call: PickledCall, depth: int = 0) -> Optional[_Found]:

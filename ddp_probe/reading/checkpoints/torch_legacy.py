@@ -21,13 +21,13 @@ def judge(source: FileRange, judged: Judged) -> None:
     try:
         _preface(machine, stream, judged)
         root = machine.run(stream, "the object")
-        found = stored_tensors.read(root, machine.persistent)
-        fill.from_pickle(judged, root, machine, found)
-        for fault in found.faults:
+        contents = stored_tensors.read(root, machine.persistent)
+        fill.from_pickle(judged, root, machine, contents)
+        for fault in contents.faults:
             judged.broken(fault)
         keys = machine.run(stream, "the list of storages")
         judged.weights_only = fill.weights_only_answer(machine)
-        _storages(source, stream.tell(), keys, found, judged)
+        _storages(source, stream.tell(), keys, contents, judged)
     except BrokenError as exc:
         judged.broken(exc.fault)
     judged.remarks.append("This format has no checksums: only its sizes are judged.")
@@ -42,18 +42,18 @@ def _preface(machine: Machine, stream: PickleStream, judged: Judged) -> None:
         judged.remarks.append("It was written on a host with big-endian numbers.")
 
 
-def _storages(source: FileRange, at: int, keys: Any, found: Contents, judged: Judged) -> None:
+def _storages(source: FileRange, at: int, keys: Any, contents: Contents, judged: Judged) -> None:
     listed, seen = _listed(keys, at, judged), set()
     for number, key in enumerate(listed):
         name = key.decode("utf-8", "replace") if type(key) is bytes else str(key) if type(key) in (str, int) else ""
-        storage = found.storages.get(name)
+        storage = contents.storages.get(name)
         if storage is None:
             raise BrokenError("The storage %s is in the file, and the object does not ask for it." % name[:100], name[:100], at)
         seen.add(name)
         # torch lets a storage grow to what the views of it need, and only then compares it with the file.
-        storage = storage._replace(elements=max(storage.elements, found.needed.get(name, 0)))
+        storage = storage._replace(elements=max(storage.elements, contents.needed.get(name, 0)))
         at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(listed)))
-    missing = [key for key in found.storages if key not in seen]
+    missing = [key for key in contents.storages if key not in seen]
     if missing:
         judged.broken(Damage("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
     if at < source.size:

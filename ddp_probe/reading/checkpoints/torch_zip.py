@@ -52,19 +52,19 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
         judged.broken(Damage("The archive has no data.pkl."))
         return
     try:
-        root, machine, found = _follow(archive, entry)
+        root, machine, contents = _follow(archive, entry)
     except UnknownError as exc:
         judged.because, judged.verdict = exc.because, judged.verdict if judged.verdict == BROKEN else UNKNOWN
         return
     except BrokenError as exc:
         judged.broken(exc.fault)
         return
-    fill.from_pickle(judged, root, machine, found)
+    fill.from_pickle(judged, root, machine, contents)
     if judged.kind == "TorchScript":
         judged.weights_only = WeightsOnlyAnswer(accepted=False, because="it is a TorchScript archive")
         judged.classes = [name for name in judged.classes if not name.startswith("__torch__")]
-    _contents(found, entry, judged)
-    _storages(archive, prefix, found, judged)
+    _contents(contents, entry, judged)
+    _storages(archive, prefix, contents, judged)
 
 
 def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -76,10 +76,10 @@ def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
         judged.remarks.append("A record's name has '..' in it, which torch never writes.")
 
 
-def _contents(found: Contents, entry: ZipEntry, judged: Judged) -> None:
-    for fault in found.faults:
+def _contents(contents: Contents, entry: ZipEntry, judged: Judged) -> None:
+    for fault in contents.faults:
         judged.broken(fault)
-    for storage, needed in stored_tensors.beyond(found):
+    for storage, needed in stored_tensors.beyond(contents):
         text = "Tensors need %d elements of the storage %s, for which the pickle asks %d." % (needed, storage.key, storage.elements)
         judged.broken(Damage(text, entry.name))
 
@@ -161,10 +161,10 @@ class _Memory(FileRange):
         return self._data[max(offset, 0) : max(offset, 0) + max(length, 0)]
 
 
-def _storages(archive: Archive, prefix: str, found: Contents, judged: Judged) -> None:
+def _storages(archive: Archive, prefix: str, contents: Contents, judged: Judged) -> None:
     """Check that each storage that the pickle asks for is there, with as many bytes as it asks for."""
     missing = 0
-    for storage in found.storages.values():
+    for storage in contents.storages.values():
         name = "%sdata/%s" % (prefix, storage.key)
         entry = archive.by_name.get(name)
         if entry is None and judged.kind == "TorchScript":
@@ -182,7 +182,7 @@ def _storages(archive: Archive, prefix: str, found: Contents, judged: Judged) ->
             judged.verdict = BROKEN
             if missing <= _FAULTS:
                 judged.faults.append(fault)
-    unused = sum(entry.name.startswith(prefix + "data/") for entry in archive.entries) - len(found.storages) + missing
+    unused = sum(entry.name.startswith(prefix + "data/") for entry in archive.entries) - len(contents.storages) + missing
     if unused > 0 and judged.kind != "TorchScript":
         judged.remarks.append("%d records of storages that the pickle does not ask for." % unused)
 

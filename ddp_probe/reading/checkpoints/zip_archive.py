@@ -248,23 +248,23 @@ class Archive:
 
     def small(self, entry: ZipEntry, limit: int) -> bytes:
         """Return the bytes of a record, inflated; more than the limit are not inflated."""
-        found = self.record(entry)
-        if found is None:
+        file_range = self.record(entry)
+        if file_range is None:
             raise BrokenError("This record is not there.", entry.name, entry.offset)
         if entry.method == 0:
-            return found.read(0, min(limit, entry.size))
+            return file_range.read(0, min(limit, entry.size))
         if entry.method != 8:
             raise BrokenError("This record is compressed by a method that torch does not know.", entry.name, entry.offset)
-        return b"".join(_inflated(found, entry, limit))
+        return b"".join(_inflated(file_range, entry, limit))
 
     def check(self, entry: ZipEntry) -> None:
         """Read all of a record and compare its checksum; a difference is a fault that torch.load does not see."""
-        found = self.record(entry)
-        if found is None:
+        file_range = self.record(entry)
+        if file_range is None:
             return
         total = 0
         try:
-            for part in _inflated(found, entry, entry.size + 1) if entry.method == 8 else found.blocks(0, entry.packed):
+            for part in _inflated(file_range, entry, entry.size + 1) if entry.method == 8 else file_range.blocks(0, entry.packed):
                 total = zlib.crc32(part, total)
         except BrokenError as exc:
             self.faults.append(exc.fault)
@@ -274,12 +274,12 @@ class Archive:
             self._fault(text, entry, unnoticed=True)
 
 
-def _inflated(found: FileRange, entry: ZipEntry, limit: int) -> Iterator[bytes]:
+def _inflated(file_range: FileRange, entry: ZipEntry, limit: int) -> Iterator[bytes]:
     """Yield the inflated bytes in parts, and stop at the limit."""
     engine = zlib.decompressobj(-15)
     total = 0
     try:
-        for part in found.blocks(0, found.size):
+        for part in file_range.blocks(0, file_range.size):
             left, full = part, False
             while (left or full) and not engine.eof:
                 made = engine.decompress(left, _PART)

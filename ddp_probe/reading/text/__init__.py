@@ -102,14 +102,14 @@ class _Reader:
             self._passed += len(dropped)
 
     def _read(self, before: int, lines: List[bytes]) -> None:
-        for one in self._lines.of(before, lines):
-            dull, raw = self._line(one, not before), lines[one.number - before - 1]
-            if dull and one.lone and len(raw) < 1000 and len(self._dull) < _PATTERNS:
+        for logical in self._lines.of(before, lines):
+            dull, raw = self._line(logical, not before), lines[logical.number - before - 1]
+            if dull and logical.lone and len(raw) < 1000 and len(self._dull) < _PATTERNS:
                 self._dull.add(raw.translate(None, _DIGITS))
 
-    def _line(self, one: Logical, always: bool) -> bool:
+    def _line(self, logical: Logical, always: bool) -> bool:
         """Read one line; return whether it, and later lines like it, can be skipped."""
-        number, text, origin = one.number, one.text, one.origin
+        number, text, origin = logical.number, logical.text, logical.origin
         self._measure(text)
         stream = self._stream(origin)
         dull = not self._whole and not stream.tracing and self._is_dull(text, origin)
@@ -179,7 +179,7 @@ class _Reader:
     def _measure(self, text: str) -> None:
         """Note text that relates local ranks to ranks."""
         if "local_rank: " in text:
-            self._apart.update(int(found.group(1)) - int(found.group(2)) for found in _APART.finditer(text))
+            self._apart.update(int(match.group(1)) - int(match.group(2)) for match in _APART.finditer(text))
         elif "group_world_size=1" in text and _ONE_NODE.search(text):
             self._apart.add(0)
 

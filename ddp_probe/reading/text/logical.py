@@ -32,35 +32,37 @@ class PastedLines:
         if before and not self._framed:
             self._prefixes.learn([text for _, text, _ in seen])
             return [self._prefixes.logical(*one) for one in seen]
-        found = [Logical(number, text, NOBODY, lone) for number, text, lone in seen]
+        logicals = [Logical(number, text, NOBODY, lone) for number, text, lone in seen]
         if self._framed:
-            inner = self._inner(found)
-            self._framed = bool(before) or inner != found
-            found = inner
-        self._prefixes.learn(one.text for one in found)
+            inner = self._inner(logicals)
+            self._framed = bool(before) or inner != logicals
+            logicals = inner
+        self._prefixes.learn(logical.text for logical in logicals)
         if not before:
-            found = self._prefixes.completed(found)
-        split = [self._prefixes.without(one) for one in found]
-        return self._beneath(split, _ROUNDS - 1) if (self._framed or not before) and split != found else split
+            logicals = self._prefixes.completed(logicals)
+        split = [self._prefixes.without(logical) for logical in logicals]
+        return self._beneath(split, _ROUNDS - 1) if (self._framed or not before) and split != logicals else split
 
     def _beneath(self, lines: List[Logical], rounds: int) -> List[Logical]:
         """Take off the margins and prefixes that are inside of prefixes."""
         inner = self._inner(lines)
-        self._prefixes.learn(one.text for one in inner)
-        split = [self._prefixes.without(one) for one in inner]
+        self._prefixes.learn(logical.text for logical in inner)
+        split = [self._prefixes.without(logical) for logical in inner]
         return self._beneath(split, rounds - 1) if rounds > 1 and split != inner else split
 
     def _inner(self, lines: List[Logical]) -> List[Logical]:
         """Take the margins off, and join what was broken within them."""
-        self._prefixes.learn(one.text for one in lines)
+        self._prefixes.learn(logical.text for logical in lines)
         lines = joined(_close(_unrecorded(lines)), self._prefixes.has, self._least)
         for _ in range(_LAYERS):
-            texts = margins.inner([one.text for one in lines])
+            texts = margins.inner([logical.text for logical in lines])
             if texts is None:
                 break
-            boxed = any(one.text.lstrip()[:1] in _BOX for one in lines if one.text.strip())
+            boxed = any(logical.text.lstrip()[:1] in _BOX for logical in lines if logical.text.strip())
             lines = [
-                one._replace(text=part) for one, text in zip(lines, texts) for part in (visible(text) if text[:2] in ('{"', "``", "~~") else [text])
+                logical._replace(text=part)
+                for logical, text in zip(lines, texts)
+                for part in (visible(text) if text[:2] in ('{"', "``", "~~") else [text])
             ]
             lines = joined(_close(lines), self._prefixes.has, self._least and (1 if boxed else _SENTENCES))
         return lines
@@ -71,17 +73,17 @@ def _close(lines: List[Logical]) -> List[Logical]:
     if len(lines) < 4:
         return lines
     for begin in (0, 1):
-        if not any(one.text.strip() for one in lines[begin::2]) and any(one.text.strip() for one in lines[1 - begin :: 2]):
+        if not any(logical.text.strip() for logical in lines[begin::2]) and any(logical.text.strip() for logical in lines[1 - begin :: 2]):
             return lines[1 - begin :: 2]
     return lines
 
 
 def _unrecorded(lines: List[Logical]) -> List[Logical]:
     """Take out what PowerShell's error records say of themselves, after the first line that a program wrote to stderr."""
-    for end in [index for index, one in enumerate(lines) if "+ FullyQualifiedErrorId" in one.text][::-1]:
+    for end in [index for index, logical in enumerate(lines) if "+ FullyQualifiedErrorId" in logical.text][::-1]:
         begin = next((index for index in range(end, max(end - _RECORD, 0), -1) if _AT_LINE.match(lines[index].text)), 0)
         if begin:
-            after = end + 1 + (not "".join(one.text for one in lines[end + 1 : end + 2]).strip())
+            after = end + 1 + (not "".join(logical.text for logical in lines[end + 1 : end + 2]).strip())
             said = lines[begin - 1]
             lines = [*lines[: begin - 1], said._replace(text=_PROGRAM.sub("", said.text, 1)), *lines[after:]]
     return lines

@@ -61,15 +61,15 @@ def _framed(texts: List[str], full: List[str]) -> Optional[List[str]]:
 
 
 def _without(pattern: Pattern[str], text: str) -> str:
-    found = pattern.match(text)
-    return text if found is None else (found.group("text") or "").rstrip()
+    match = pattern.match(text)
+    return text if match is None else (match.group("text") or "").rstrip()
 
 
 def _counted(texts: List[str], full: List[str]) -> Optional[List[str]]:
     """Take off the numbers of lines: each is one more than the previous one."""
     if not full[0].lstrip()[:1].isdigit() and not full[-1].lstrip()[:1].isdigit():
         return None
-    numbers = [int(found.group("number")) for found in map(_NUMBER.match, full) if found]
+    numbers = [int(match.group("number")) for match in map(_NUMBER.match, full) if match]
     rising = sum(1 for one, other in zip(numbers, numbers[1:]) if 0 < other - one <= 2)
     if len(numbers) < _LEAST or rising < _RISING * (len(full) - 1):
         return None

@@ -46,7 +46,7 @@ def visible(text: str) -> List[str]:
     if bare[:1] == "{":
         inner = _unpacked(bare)
         if inner is not None:
-            return [part for one in inner.rstrip("\n").split("\n") for part in visible(one)]
+            return [part for line in inner.rstrip("\n").split("\n") for part in visible(line)]
     text = _ESCAPE.sub("", text)
     parts = [_without_marks(part) for part in text.rstrip("\r\n").split("\r")]
     return _seen([part for part in parts if part.strip()]) or [""]
@@ -89,9 +89,9 @@ def _without_marks(text: str) -> str:
     return _without_ticks(text.rstrip())
 
 
-def _narrow(found: "re.Match[str]") -> str:
-    after = found.group(2)
-    return _NARROW[found.group(1)] + (" " if after and not after.isspace() else "") + after
+def _narrow(match: "re.Match[str]") -> str:
+    after = match.group(2)
+    return _NARROW[match.group(1)] + (" " if after and not after.isspace() else "") + after
 
 
 def _without_ticks(text: str) -> str:

@@ -89,10 +89,10 @@ class Prefixes:
         torn = line(number, text, False).kind == FINAL and origin is not NOBODY and line(number, rest, False).kind == OTHER
         return [lines[0]._replace(text=after[: len(after) - len(rest)] + text), *lines[1:]] if torn else lines
 
-    def without(self, one: Logical) -> Logical:
+    def without(self, logical: Logical) -> Logical:
         """Return a line without its prefixes, which say who printed it."""
-        origin, text = self.split(one.text, one.origin)
-        return one if text is one.text else Logical(one.number, text, origin, one.lone)
+        origin, text = self.split(logical.text, logical.origin)
+        return logical if text is logical.text else Logical(logical.number, text, origin, logical.lone)
 
     def logical(self, number: int, text: str, lone: bool) -> Logical:
         """Return a line of the file without its prefixes."""
@@ -103,10 +103,10 @@ class Prefixes:
         """Return the process that printed a line, and the line without prefixes."""
         text = _bare(text)
         for _ in range(3):  # Prefixes nest: scheduler, launcher, torch.
-            found = self._match(text)
-            if found is None:
+            match = self._match(text)
+            if match is None:
                 break
-            origin, text = _joined(origin, found), _bare(text[found.end() :])
+            origin, text = _joined(origin, match), _bare(text[match.end() :])
         return origin, text
 
     def has(self, text: str) -> bool:
@@ -116,9 +116,9 @@ class Prefixes:
     def _match(self, text: str) -> "Optional[re.Match[str]]":
         first = text[:1]
         for kind in self._by_first[first if first in "[(<" and first else "a" if first.isalnum() or first == " " else ""]:
-            found = kind.match(text)
-            if found:
-                return found
+            match = kind.match(text)
+            if match:
+                return match
         return None
 
 
@@ -127,8 +127,8 @@ def _bare(text: str) -> str:
     return text[stamp.end() :] if stamp else text
 
 
-def _joined(outer: Origin, found: "re.Match[str]") -> Origin:
-    groups = found.groupdict()
+def _joined(outer: Origin, match: "re.Match[str]") -> Origin:
+    groups = match.groupdict()
     rank = int(groups["rank"]) if groups.get("rank") else outer.rank
     local = int(groups["local"]) if groups.get("local") else outer.local_rank
     own = groups.get("key") or (groups.get("role") or "rank") + (groups.get("local") or groups.get("rank") or "")

@@ -44,16 +44,16 @@ def signs(low: bytes) -> List[bytes]:
 
 def weigh(line: str) -> int:
     """Return the rating of a line: nothing, possible trouble, or a failure. What the probe printed repeats the failure of another line."""
-    found = _TROUBLE.search(line)
-    if found and not line.startswith("ddp_probe: "):
+    match = _TROUBLE.search(line)
+    if match and not line.startswith("ddp_probe: "):
         return TROUBLE if not _HARMLESS.search(line) else QUIET
-    return HINT if (found or _HINT.search(line)) and not _HARMLESS.search(line) else QUIET
+    return HINT if (match or _HINT.search(line)) and not _HARMLESS.search(line) else QUIET
 
 
 def rank_inside(line: str) -> Optional[int]:
     """Return the rank named in a line of torch's C++ code; in a group other than the default one the number is not the rank."""
-    found = _RANK.search(line) if "Rank " in line else None
-    return int(found.group(1)) if found else None
+    match = _RANK.search(line) if "Rank " in line else None
+    return int(match.group(1)) if match else None
 
 
 # Collects the lines around a sign of trouble outside tracebacks, and splits them when they refer to another rank or another failure.

@@ -90,73 +90,73 @@ class Stream:
             self._in_group = True
         elif self._in_group and text.strip()[:1] not in ("|", "+", ""):
             self._in_group = False
-        found = line(number, text, self._in_group)
+        text_line = line(number, text, self._in_group)
         self._give_up(_STALE)
-        if found.kind == HEADER:
-            self._begin(found)
-        elif not (self._continues(found) or self._says_more(found)):
-            return self._starts(found)
+        if text_line.kind == HEADER:
+            self._begin(text_line)
+        elif not (self._continues(text_line) or self._says_more(text_line)):
+            return self._starts(text_line)
         return True
 
-    def _begin(self, found: TextLine) -> None:
+    def _begin(self, text_line: TextLine) -> None:
         self._flush()
         self._passages.end(self._file)
         if len(self._open) >= _AT_ONCE:
             self._ready.append(self._failed(self._open.pop(0)))
-        for _ in range(min(found.text.count("Traceback (most recent call last)"), _AT_ONCE)):  # Two ranks wrote without a line break in between.
-            trace = self._trace(found)
-            trace.raw.append(found.text)
+        for _ in range(min(text_line.text.count("Traceback (most recent call last)"), _AT_ONCE)):  # Two ranks wrote without a line break in between.
+            trace = self._trace(text_line)
+            trace.raw.append(text_line.text)
             trace.fatal = not self._survived
-            trace.rank = self._summed_up if _IN_SUMMARY.match(found.text) else None
+            trace.rank = self._summed_up if _IN_SUMMARY.match(text_line.text) else None
             self._open.append(trace)
         self._survived = False
 
-    def _trace(self, found: TextLine) -> Trace:
+    def _trace(self, text_line: TextLine) -> Trace:
         if len(self._known) > _KNOWN:
             self._known.clear()
         for other in self._open:
             other.tangled = True
-        trace = Trace(found.number, self._count, self._known)
+        trace = Trace(text_line.number, self._count, self._known)
         trace.tangled = bool(self._open)
         return trace
 
-    def _continues(self, found: TextLine) -> bool:
+    def _continues(self, text_line: TextLine) -> bool:
         """Add a line to the open traceback that it fits best; the older one if they are equal."""
-        scored = [(trace.accepts(found, self._count, len(self._open)), -index, trace) for index, trace in enumerate(self._open)]
+        scored = [(trace.accepts(text_line, self._count, len(self._open)), -index, trace) for index, trace in enumerate(self._open)]
         score, _, trace = max(scored, default=(0.0, 0, None), key=lambda each: each[:2])
         if trace is None or score <= 0:
             return False
-        if trace.take(found, self._count):
+        if trace.take(text_line, self._count):
             self._flush()
             self._open.remove(trace)
             self._finished = trace
         return True
 
-    def _says_more(self, found: TextLine) -> bool:
+    def _says_more(self, text_line: TextLine) -> bool:
         if self._finished is None:
             return False
-        summed_up = _SUMMED_UP.match(found.text)
+        summed_up = _SUMMED_UP.match(text_line.text)
         if summed_up:
             self._summed_up = int(summed_up.group(1))
-        if self._finished.goes_on(found):
+        if self._finished.goes_on(text_line):
             return True
         self._flush()
         return False
 
-    def _starts(self, found: TextLine) -> bool:
+    def _starts(self, text_line: TextLine) -> bool:
         """Begin a traceback without a header, or treat the line as ordinary text."""
-        if found.kind in (FRAME, FINAL):
+        if text_line.kind in (FRAME, FINAL):
             self._passages.end(self._file)
-            trace = self._trace(found)
-            if trace.take(found, self._count):
+            trace = self._trace(text_line)
+            if trace.take(text_line, self._count):
                 self._finished = trace
             else:
                 self._open.append(trace)
             return True
-        if found.kind == LINK:
+        if text_line.kind == LINK:
             return True
-        self._survived = _SURVIVED.search(found.text) is not None or (self._survived and not found.text.strip())
-        return self._passages.add(found.number, found.text, self._file)
+        self._survived = _SURVIVED.search(text_line.text) is not None or (self._survived and not text_line.text.strip())
+        return self._passages.add(text_line.number, text_line.text, self._file)
 
     def _give_up(self, age: int) -> None:
         for trace in [trace for trace in self._open if self._count - trace.touched > age]:
@@ -182,9 +182,9 @@ class Stream:
         """Return the failures closed since the last call."""
         if not self._ready and not self._passages.ready:
             return []
-        found = self._ready + self._passages.ready
+        failures = self._ready + self._passages.ready
         self._ready, self._passages.ready = [], []
-        for failed in found:
+        for failed in failures:
             if self.origin.rank is not None:
                 failed.rank = self.origin.rank
-        return found
+        return failures

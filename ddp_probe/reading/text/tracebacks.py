@@ -66,9 +66,9 @@ def line(number: int, text: str, in_group: bool) -> TextLine:
 
 def _site(text: str) -> Optional[Site]:
     for pattern in (_FRAME, _IPYTHON_FRAME, _IPYTHON_NEWER, _RICH_FRAME):
-        found = pattern.match(text)
-        if found:
-            groups = found.groupdict()
+        match = pattern.match(text)
+        if match:
+            groups = match.groupdict()
             number = int(groups.get("line") or 0) if len(groups.get("line") or "") < 10 else 0
             return Site(groups["file"][:1000], number, (groups.get("function") or "")[:200])
     return None
@@ -76,9 +76,9 @@ def _site(text: str) -> Optional[Site]:
 
 def _final(number: int, text: str, indent: int) -> TextLine:
     for kind, pattern in ((FINAL, _FINAL), (PERHAPS_FINAL, _PERHAPS)):
-        found = pattern.match(text)
-        if found and not (kind == PERHAPS_FINAL and _NO_EXCEPTION.match(text)):
-            return TextLine(number, text, kind, indent, None, found.group("type"), found.group("message") or "")
+        match = pattern.match(text)
+        if match and not (kind == PERHAPS_FINAL and _NO_EXCEPTION.match(text)):
+            return TextLine(number, text, kind, indent, None, match.group("type"), match.group("message") or "")
     return TextLine(number, text, OTHER, indent)
 
 

@@ -48,19 +48,19 @@ def _has_margin(pieces: List[Logical]) -> bool:
 
 
 def _join(pieces: List[Logical], between: Callable[[str, str, str], Optional[str]]) -> List[Logical]:
-    found: List[Logical] = []
+    logicals: List[Logical] = []
     last, count = "", 0
     for piece in pieces:
-        alike = found and count < _PIECES and found[-1].origin == piece.origin
-        gap = between(found[-1].text, last, piece.text) if alike else None
+        alike = logicals and count < _PIECES and logicals[-1].origin == piece.origin
+        gap = between(logicals[-1].text, last, piece.text) if alike else None
         if gap is None:
-            found.append(piece)
+            logicals.append(piece)
             count = 0
         else:
-            found[-1] = found[-1]._replace(text=found[-1].text + gap + (piece.text.lstrip() if gap else piece.text), lone=False)
+            logicals[-1] = logicals[-1]._replace(text=logicals[-1].text + gap + (piece.text.lstrip() if gap else piece.text), lone=False)
             count += 1
         last = piece.text
-    return found
+    return logicals
 
 
 def _between(whole: str, last: str, after: str, exact: int, soft: int, starts: Callable[[str], bool]) -> Optional[str]:
@@ -106,7 +106,7 @@ def _is_new(text: str, starts: Callable[[str], bool]) -> bool:
 
 def _flows(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) -> int:
     """Count the sentences that continue in the next line, as one word more would not have fit."""
-    return sum(1 for one, other in zip(pieces, pieces[1:]) if _goes_on(one.text, other.text, widest, starts))
+    return sum(1 for logical, other in zip(pieces, pieces[1:]) if _goes_on(logical.text, other.text, widest, starts))
 
 
 def _goes_on(one: str, other: str, widest: int, starts: Callable[[str], bool]) -> bool:
@@ -132,18 +132,18 @@ def _begins(text: str, starts: Callable[[str], bool]) -> bool:
 
 def _without_bars(pieces: List[Logical], starts: Callable[[str], bool]) -> List[Logical]:
     """Set a bar that was printed into a line on a separate line, and join the line."""
-    found: List[Logical] = []
+    logicals: List[Logical] = []
     torn = False
     for piece in pieces:
         bar = _BAR.match(piece.text) if "%|" in piece.text else None
         if torn and bar is None and piece.text.strip() and not _is_new(piece.text, starts):
-            found[-2] = found[-2]._replace(text=found[-2].text + piece.text, lone=False)
+            logicals[-2] = logicals[-2]._replace(text=logicals[-2].text + piece.text, lone=False)
         elif bar is None:
-            found.append(piece)
+            logicals.append(piece)
         torn = bar is not None and _is_torn(bar)
         if bar is not None:
-            found += _around(piece, bar, torn)
-    return found
+            logicals += _around(piece, bar, torn)
+    return logicals
 
 
 def _is_torn(bar: "re.Match[str]") -> bool:

@@ -90,10 +90,10 @@ def parts(diagnosis: Diagnosis, quotes: Quotes) -> List[FindingPart]:
 
 def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes) -> FindingPart:
     run, paths = diagnosis.run, Paths(diagnosis.run)
-    own = source.own_line(finding)
-    there = source.of(own, run) if own is not None else None
+    site = source.own_line(finding)
+    there = source.of(site, run) if site is not None else None
     verdict = paths(finding.verdict)
-    place = _place(own, paths) if own is not None and there is not None else ""
+    place = _place(site, paths) if site is not None and there is not None else ""
     claims, more = _evidence(finding, diagnosis, quotes, paths)
     return FindingPart(
         finding.id,
@@ -104,7 +104,7 @@ def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes) -> FindingPart
         verdict,
         found.weaker(finding, diagnosis) if finding.confidence != HIGH else "",
         place,
-        [_source_line(row) for row in source.rows(own, there)] if own is not None and there is not None else [],
+        [_source_line(row) for row in source.rows(site, there)] if site is not None and there is not None else [],
         source.changed(there) if there is not None and there.newer else "",
         list(blocks(paths(finding.remedy))),
         _diff(finding) if there is None or not there.newer else [],
@@ -154,8 +154,8 @@ def _kind(line: str) -> str:
 def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Paths) -> Tuple[List[SiteClaims], int]:
     """Return the claims by the line of the job that they are about, and how many are left out."""
     sites: Dict[_SiteKey, List[Evidence]] = {}
-    for one in finding.evidence:
-        sites.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
+    for evidence in finding.evidence:
+        sites.setdefault((evidence.site.file, evidence.site.line, evidence.site.function) if evidence.site else None, []).append(evidence)
     claims: List[SiteClaims] = []
     left = _GROUPS
     own = source.own_line(finding)

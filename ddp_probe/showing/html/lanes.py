@@ -104,7 +104,7 @@ def _rows(spans: Sequence[Span]) -> List[PlacedSpan]:
     """Give each span the first row that is free when it begins."""
     free = [float("-inf")] * DEPTH
     found: List[PlacedSpan] = []
-    for span in sorted(spans, key=lambda one: (one.begin, -one.end)):
+    for span in sorted(spans, key=lambda time_span: (time_span.begin, -time_span.end)):
         row = next((number for number, until in enumerate(free) if until <= span.begin), DEPTH - 1)
         free[row] = max(free[row], span.end)
         found.append(PlacedSpan(span, row, 1))
@@ -114,19 +114,19 @@ def _rows(spans: Sequence[Span]) -> List[PlacedSpan]:
 def _bundled(spans: Sequence[PlacedSpan], gap: float) -> List[PlacedSpan]:
     kept: List[PlacedSpan] = []
     last = [-1] * DEPTH  # Of each row, where its latest span is.
-    for one in spans:
-        before = kept[last[one.row]] if last[one.row] >= 0 else None
-        if before is not None and _alike(before.span, one.span) and one.span.end - before.span.begin <= gap:
-            joined = before.span._replace(end=max(before.span.end, one.span.end), site=None, at=None, detail="")
-            kept[last[one.row]] = PlacedSpan(joined, one.row, before.size + one.size)
+    for span in spans:
+        before = kept[last[span.row]] if last[span.row] >= 0 else None
+        if before is not None and _alike(before.span, span.span) and span.span.end - before.span.begin <= gap:
+            joined = before.span._replace(end=max(before.span.end, span.span.end), site=None, at=None, detail="")
+            kept[last[span.row]] = PlacedSpan(joined, span.row, before.size + span.size)
             continue
-        last[one.row] = len(kept)
-        kept.append(one)
+        last[span.row] = len(kept)
+        kept.append(span)
     return kept
 
 
-def _alike(one: Span, other: Span) -> bool:
-    return one.kind == other.kind and all(each.ended and not each.failed and not each.guilty for each in (one, other))
+def _alike(time_span: Span, other: Span) -> bool:
+    return time_span.kind == other.kind and all(each.ended and not each.failed and not each.guilty for each in (time_span, other))
 
 
 # What the lanes say in words: on their bars, when one points at a bar, and in the table.
@@ -138,9 +138,9 @@ def label_of(one: PlacedSpan) -> str:
     return "%s  %s" % (name_of(one), _short(span.site)) if span.guilty and span.site is not None else name_of(one)
 
 
-def name_of(one: PlacedSpan) -> str:
+def name_of(span: PlacedSpan) -> str:
     """Return the name of a bar."""
-    return one.span.name if one.size == 1 else WORDS["bar_many"] % (one.size, WORDS["kind_" + one.span.kind])
+    return span.span.name if span.size == 1 else WORDS["bar_many"] % (span.size, WORDS["kind_" + span.span.kind])
 
 
 def title_of(one: PlacedSpan, scale: TimeScale) -> str:
@@ -312,7 +312,7 @@ def _busy(found: Timeline, length: float) -> float:
 
 def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
     spans = placed(lane.spans, most, scale.length)
-    rows = 1 + max((one.row for one in spans), default=0)
+    rows = 1 + max((span.row for span in spans), default=0)
     memory = _memory(lane, scale, rows)
     last = max(lane.spans, key=lambda span: (span.kind != HANG, not span.ended, span.begin), default=None)
     return LanePart(
@@ -320,7 +320,7 @@ def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
         lane.host,
         lane.guilty,
         rows + bool(memory),
-        [_bar(one, scale) for one in spans] + memory,
+        [_bar(span, scale) for span in spans] + memory,
         [_mark(mark, scale) for mark in lane.marks],
         spent(lane.spans),
         seconds(lane.begin - scale.begin) if lane.spans else "",
@@ -355,11 +355,11 @@ def _mark(mark: Mark, scale: TimeScale) -> LaneMark:
 
 def _memory(lane: Lane, scale: TimeScale, row: int) -> List[LaneBar]:
     """Return what the rank held over time as bars of different heights: on the device with the most memory, else on the host."""
-    most = {what: max(max(one.sizes.values()) for one in lane.memory if one.what == what) for what in {one.what for one in lane.memory}}
+    most = {what: max(max(mark.sizes.values()) for mark in lane.memory if mark.what == what) for what in {mark.what for mark in lane.memory}}
     what = max(most, key=lambda device: (":" in device, most[device]), default="")
-    marks = [one for one in lane.memory if one.what == what]
+    marks = [mark for mark in lane.memory if mark.what == what]
     bars = []
-    for mark, until in zip(marks, [*(one.when for one in marks[1:]), lane.end]):
+    for mark, until in zip(marks, [*(mark.when for mark in marks[1:]), lane.end]):
         held = next(iter(mark.sizes.values()))
         title = WORDS["memory_held"] % (size(held), what, seconds(mark.when - scale.begin))
         letters = _ROOM * scale.share(until - mark.when)

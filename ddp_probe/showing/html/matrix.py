@@ -95,7 +95,7 @@ def _named(
     process, held = known.get(rank), counts.get(rank, {})
     if process is None or not relative or "N" not in row.devices:
         return held
-    return {_NUMBER.sub(lambda found: "N" if int(found.group()) == process.local_rank else found.group(), device): n for device, n in held.items()}
+    return {_NUMBER.sub(lambda match: "N" if int(match.group()) == process.local_rank else match.group(), device): n for device, n in held.items()}
 
 
 def _devices(held: Sequence[Dict[str, int]]) -> List[str]:

@@ -55,7 +55,7 @@ def environment_part(run: Run, quotes: Quotes) -> EnvironmentPart:
     found = hardware_skew.skew_of(run)
     cards = [] if found is None else [found]
     by_kind = (("variable", environment_skew.skews(run)), ("version", version_skew.skews(run)), ("card", cards))
-    rows = [_row(kind, skew, run, quotes) for kind, found in by_kind for skew in found]
+    rows = [_row(kind, skew, run, quotes) for kind, skews in by_kind for skew in skews]
     starts = [process for process in run.processes if process.start is not None]
     return EnvironmentPart(rows, _common(starts, "environment"), _common(starts, "versions"), len(starts))
 

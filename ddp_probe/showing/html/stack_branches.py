@@ -40,9 +40,9 @@ class StackPart(NamedTuple):
 def part(run: Run) -> StackPart:
     """Return the stacks of the main threads."""
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
-    found = [one for one in map(rank_stacks.recorded, logs) if one is not None]
-    root = rank_stacks.tree((one.rank, thread) for one in found for thread in one.threads if thread.main)
-    return StackPart(list(stack_page.sources(found)), _branch(root, 0) if root.ranks else None)
+    stacks = [one for one in map(rank_stacks.recorded, logs) if one is not None]
+    root = rank_stacks.tree((one.rank, thread) for one in stacks for thread in one.threads if thread.main)
+    return StackPart(list(stack_page.sources(stacks)), _branch(root, 0) if root.ranks else None)
 
 
 def _has_stacks(kinds: Collection[str], log: str) -> bool:

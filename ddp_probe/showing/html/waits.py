@@ -84,11 +84,11 @@ def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Ti
         yield _column([shares.get(rank) for rank in ranks], ["%d %%" % round(100 * shares.get(rank, 0.0)) for rank in ranks], apart=_APART)
     digits = 3 if len(ranks) <= ranks_table.FEW else 2
     for times in lines:
-        found = [times.get(rank) for rank in ranks]
+        waits = [times.get(rank) for rank in ranks]
         yield _column(
-            [time.inside if time else None for time in found],
-            ["%.*g s" % (digits, time.inside) if time else "" for time in found],
-            [WORDS["waits_title"] % (time.calls, time.longest) if time else "" for time in found],
+            [time.inside if time else None for time in waits],
+            ["%.*g s" % (digits, time.inside) if time else "" for time in waits],
+            [WORDS["waits_title"] % (time.calls, time.longest) if time else "" for time in waits],
         )
 
 

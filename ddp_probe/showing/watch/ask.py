@@ -72,15 +72,15 @@ def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> C
     states = {each.rank: each.state() for each in ranks}
     running = [each for each in ranks if not states[each.rank]]
     answers, fault = _answers(folders, running, wait) if running and wait > 0 else ({}, "")
-    found, silent = list(answers.values()), {}
+    stacks, silent = list(answers.values()), {}
     for each in ranks:
         if each.rank in answers:
             continue
         left = rank_stacks.recorded(each.log)
-        found += [left] if left is not None else []
+        stacks += [left] if left is not None else []
         if left is None or not states[each.rank]:
             silent[each.rank] = _silence(each, states[each.rank] or each.state(), wait, fault)
-    return Collected(sorted(found, key=lambda one: one.rank), silent)
+    return Collected(sorted(stacks, key=lambda one: one.rank), silent)
 
 
 def _latest(logs: Sequence[str]) -> List[str]:
@@ -112,7 +112,7 @@ def _request(folders: List[str]) -> int:
     """Write the request into each folder, under a number that was not used before; return the number."""
     for folder in folders:
         os.makedirs(os.path.join(folder, _FOLDER), exist_ok=True)
-    used = [int(found[1]) for folder in folders for name in os.listdir(os.path.join(folder, _FOLDER)) for found in [_REQUEST.match(name)] if found]
+    used = [int(match[1]) for folder in folders for name in os.listdir(os.path.join(folder, _FOLDER)) for match in [_REQUEST.match(name)] if match]
     number = max(used, default=0) + 1
     while True:
         try:

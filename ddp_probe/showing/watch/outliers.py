@@ -125,7 +125,7 @@ class _Reasons:
         mine = next(call for call, ranks in parted.calls if rank in ranks)
         other, ranks = next((call, ranks) for call, ranks in parted.calls if rank not in ranks)
         ends = "s" if len(ranks) == 1 else ""
-        wait = all(self._is_there(one) for one in ranks)
+        wait = all(self._is_there(rank) for rank in ranks)
         tail = "in which %s wait%s" % (_counted(len(ranks)), ends) if wait else "which %s call%s" % (_counted(len(ranks)), ends)
         verb, comma = ("is in", "not in") if self._is_there(rank) else ("has called", "not")
         return "%s %s, %s %s, %s" % (verb, _shape(mine, other, parted.number), comma, _shape(other, mine, parted.number), tail)
@@ -136,9 +136,9 @@ class _Reasons:
         return position.waits and position.number == self._parted.number and _is_in(position, self._parted)
 
 
-def _departs(one: Departure) -> str:
-    others = "%s called" % _counted(len(one.others)) if one.others else "it had always called"
-    return "has called %s when %s %s" % (_site(one.made), others, _site(one.usual))
+def _departs(departure: Departure) -> str:
+    others = "%s called" % _counted(len(departure.others)) if departure.others else "it had always called"
+    return "has called %s when %s %s" % (_site(departure.made), others, _site(departure.usual))
 
 
 def _is_in(position: Position, parted: Split) -> bool:

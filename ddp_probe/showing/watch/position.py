@@ -43,11 +43,11 @@ class Glimpses:
                 if known is not None and same and known.at_rest:
                     return known.found
                 end, before = _last_bytes(file.fileno(), head)
-                found = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
+                ledger = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
         except OSError as exc:
             return whole_ledger.Ledger(path, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-        self._known[path] = _Known(head, found, same, end)
-        return found
+        self._known[path] = _Known(head, ledger, same, end)
+        return ledger
 
     def kept(self, path: str, whole: bool) -> RankLedger:
         """Return what is kept of a ledger of which there was a glimpse: of all its records, or of the last ones."""
@@ -155,7 +155,7 @@ NO_LEDGER = "no ledger"
 OVER = (GONE, ENDED, FAILED)
 """States of a process that does not run any more."""
 
-_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _BACKWARD = "backward"
 
 
@@ -187,25 +187,25 @@ class Position(NamedTuple):
         return self.since_ns + int(self.seconds * 1e9)
 
 
-def of(found: Ledger, ended_at: float) -> Optional[Position]:
+def of(ledger: Ledger, ended_at: float) -> Optional[Position]:
     """Return the position; None if the file is not a ledger. `ended_at` is when the run last wrote, for a process that is gone."""
-    head = found.header
+    head = ledger.header
     if head is None:
         return None
-    state = _state(head, found.path)
-    call = _call(found)
-    opened = [phase for phase in found.phases if phase.is_open and not phase.in_side_thread]
+    state = _state(head, ledger.path)
+    call = _call(ledger)
+    opened = [phase for phase in ledger.phases if phase.is_open and not phase.in_side_thread]
     inner = max(opened, key=lambda phase: phase.entered_ns, default=None)
     waits = call is not None and _blocks(call)
     since, site = _since(call, inner, head)
     return Position(
-        rank=head.rank if head.rank >= 0 else watched_files.rank_of(found.path),
+        rank=head.rank if head.rank >= 0 else watched_files.rank_of(ledger.path),
         host=head.host,
         pid=head.pid,
         state=state,
         world_size=head.world_size,
         phase=inner.name if inner is not None else "",
-        step=next((phase.times for phase in found.phases if phase.name == _BACKWARD), 0),
+        step=next((phase.times for phase in ledger.phases if phase.name == _BACKWARD), 0),
         op=call.op if call is not None else "",
         number=call.seq if call is not None else 0,
         waits=waits,
@@ -216,7 +216,7 @@ def of(found: Ledger, ended_at: float) -> Optional[Position]:
         seconds=max(0.0, _now(head, state, ended_at) - since) / 1e9 if since else 0.0,
         began_ns=head.mono_ns,
         moved_ns=head.moved_ns,
-        steps=found.steps,
+        steps=ledger.steps,
     )
 
 
@@ -234,12 +234,12 @@ def _blocks(record: Record) -> bool:
     return record.is_open and (not record.is_issued or record.waited_ns > 0)
 
 
-def _call(found: Ledger) -> Optional[Record]:
+def _call(ledger: Ledger) -> Optional[Record]:
     """Return the call that the main thread is in, else that of another thread, else the last one."""
-    own = [record for record in found.records if not record.is_inner]
-    blocking = [record for record in own if _blocks(record)]
+    records = [record for record in ledger.records if not record.is_inner]
+    blocking = [record for record in records if _blocks(record)]
     main = [record for record in blocking if not record.in_side_thread]
-    return next((calls[-1] for calls in (main, blocking, own) if calls), None)
+    return next((calls[-1] for calls in (main, blocking, records) if calls), None)
 
 
 def _now(head: Header, state: str, ended_at: float) -> float:

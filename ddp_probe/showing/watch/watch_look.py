@@ -47,7 +47,7 @@ def _last(data: bytes, held: Optional[int]) -> Optional[int]:
     for line in reversed(data.split(b"\n")):
         if _SIGN in line:
             try:
-                return max((one.allocated or 0 for one in _decode(line).devices), default=held)
+                return max((memory.allocated or 0 for memory in _decode(line).devices), default=held)
             except UNREADABLE:  # A line with a part missing, or another event that quotes this one.
                 continue
     return held
@@ -72,29 +72,31 @@ class JoiningRanks:
     def positions(self, led: Set[int]) -> List[Position]:
         """Return the positions of the ranks that have a log and run, and are not among those with a ledger."""
         logs = {watched_files.rank_of(log): log for log in watched_files.logs(self._folders)}
-        found = [one for rank, log in sorted(logs.items()) if rank not in led for one in [_joining(rank, log)] if one.state not in OVER]
+        found = [
+            position for rank, log in sorted(logs.items()) if rank not in led for position in [_joining(rank, log)] if position.state not in OVER
+        ]
         if found and time.monotonic() - self._asked >= _EVERY:
-            self._ask({one.rank for one in found})
+            self._ask({position.rank for position in found})
         now = time.monotonic()
-        return [one._replace(site=self._sites.get(one.rank), seconds=now - self._since.get(one.rank, now)) for one in found]
+        return [position._replace(site=self._sites.get(position.rank), seconds=now - self._since.get(position.rank, now)) for position in found]
 
     def _ask(self, ranks: Set[int]) -> None:
-        for one in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
-            line = job_line(rank_stacks.main_frames(one.threads))
+        for stacks in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
+            line = job_line(rank_stacks.main_frames(stacks.threads))
             site = LedgerSite(line.file, line.line, line.function) if line is not None else LedgerSite()
-            if self._sites.get(one.rank) != site:
-                self._sites[one.rank], self._since[one.rank] = site, time.monotonic()
+            if self._sites.get(stacks.rank) != site:
+                self._sites[stacks.rank], self._since[stacks.rank] = site, time.monotonic()
         self._asked = time.monotonic()
 
 
 def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
     """Return why a rank stands out that stands at another line than most, if all stand by their stacks."""
-    stand = [one for one in positions if one.site is not None and one.seconds >= PATIENCE]
-    most: List[Tuple[LedgerSite, int]] = Counter(one.site for one in stand if one.site is not None).most_common(1)
+    stand = [position for position in positions if position.site is not None and position.seconds >= PATIENCE]
+    most: List[Tuple[LedgerSite, int]] = Counter(position.site for position in stand if position.site is not None).most_common(1)
     if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
         return {}
     why = "is at another line than %d ranks, and no call of torch.distributed says why" % most[0][1]
-    return {one.rank: why for one in stand if one.site != most[0][0]}
+    return {position.rank: why for position in stand if position.site != most[0][0]}
 
 
 def waits_for(folders: List[str]) -> Iterator[str]:
@@ -173,11 +175,11 @@ class LiveView:
         headers: Dict[int, Tuple[str, Header]] = {}
         problems: Dict[str, str] = {}
         for path in paths:
-            found = self._glimpses.of(path)
-            if found.problem:
-                problems[path] = found.problem
-            position = positions.of(found, ended_at)
-            head = found.header
+            ledger = self._glimpses.of(path)
+            if ledger.problem:
+                problems[path] = ledger.problem
+            position = positions.of(ledger, ended_at)
+            head = ledger.header
             if position is not None and head is not None and (position.rank not in ranks or ranks[position.rank][0] <= head.wall_ns):
                 ranks[position.rank], headers[position.rank] = (head.wall_ns, position), (path, head)
         size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
@@ -241,10 +243,10 @@ def _nearer(position: Position, path: str, head: Header) -> Position:
     """Return a rank that is in no call with the line of its last stacks: its ledger has only that of its last call."""
     if position.state != positions.RUNNING or position.waits:
         return position
-    found = rank_stacks.recorded(watched_files.log_of(path))
-    if found is None or found.when + _SLACK < (head.wall_ns + head.moved_ns - head.mono_ns) / 1e9:
+    stacks = rank_stacks.recorded(watched_files.log_of(path))
+    if stacks is None or stacks.when + _SLACK < (head.wall_ns + head.moved_ns - head.mono_ns) / 1e9:
         return position
-    site = job_line(rank_stacks.main_frames(found.threads))
+    site = job_line(rank_stacks.main_frames(stacks.threads))
     return position if site is None else position._replace(site=LedgerSite(site.file, site.line, site.function))
 
 

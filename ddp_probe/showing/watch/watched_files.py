@@ -45,8 +45,8 @@ def log_of(ledger: str) -> str:
 
 def rank_of(file: str) -> int:
     """Return the rank in a file's name; -1 for none."""
-    found = _RANK.match(os.path.basename(file))
-    return int(found[1]) if found else -1
+    match = _RANK.match(os.path.basename(file))
+    return int(match[1]) if match else -1
 
 
 def no_ledger(places: List[str]) -> UnusableError:

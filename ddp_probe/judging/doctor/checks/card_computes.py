@@ -25,15 +25,15 @@ def check(host: Host) -> Answer:
     if absent:
         return CHECK.blocked("It needs a %s card, but torch counts none." % absent)
     made = plan(host)
-    told = host.ask_together("cards", [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)])
-    bad = [(index, problem) for index, each in enumerate(told) for problem in [_problem(_subject(made, index, each), each)] if problem]
+    answers = host.ask_together("cards", [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)])
+    bad = [(index, problem) for index, each in enumerate(answers) for problem in [_problem(_subject(made, index, each), each)] if problem]
     if bad:
-        first = told[bad[0][0]]
+        first = answers[bad[0][0]]
         return CHECK.fail(" ".join(problem for _, problem in bad), _remedy(host, [index for index, _ in bad]), first.last_lines)
     if not made.cards:
         return CHECK.ok("The CPU computes correctly. No card was tried: %s." % _why(made))
-    names = ", ".join(_name(made, index, each) for index, each in enumerate(told))
-    return CHECK.ok("%s computed the same as the CPU: %s." % (counted(made.cards, "card"), names), *_identities(told))
+    names = ", ".join(_name(made, index, each) for index, each in enumerate(answers))
+    return CHECK.ok("%s computed the same as the CPU: %s." % (counted(made.cards, "card"), names), *_identities(answers))
 
 
 def _arguments(made: LivePlan, index: int) -> Sequence[str]:
@@ -44,25 +44,25 @@ def _why(made: LivePlan) -> str:
     return "torch counts no %s card" % made.known.name if made.known else "nothing on this host shows an accelerator"
 
 
-def _name(made: LivePlan, index: int, told: ChildAnswer) -> str:
+def _name(made: LivePlan, index: int, answer: ChildAnswer) -> str:
     """Return what torch calls the card, also if the child ended before it could say."""
-    said = next((str(each["card"]) for each in told.answers if "card" in each), "%s:%d" % (made.device, index))
+    said = next((str(each["card"]) for each in answer.answers if "card" in each), "%s:%d" % (made.device, index))
     return said if made.cards else "The CPU"
 
 
-def _subject(made: LivePlan, index: int, told: ChildAnswer) -> str:
-    name = _name(made, index, told)
+def _subject(made: LivePlan, index: int, answer: ChildAnswer) -> str:
+    name = _name(made, index, answer)
     return "Card " + name if made.cards else name
 
 
-def _problem(name: str, told: ChildAnswer) -> str:
+def _problem(name: str, answer: ChildAnswer) -> str:
     """Return what is wrong with a card as a sentence; empty if nothing is."""
-    at = next((str(each["stage"]) for each in reversed(told.answers) if "stage" in each), "import")
-    if told.last.get("error"):
-        return "%s failed in %s: %s." % (name, at, str(told.last["error"]).rstrip("."))
-    if told.code != 0:
-        return "%s %s; it was in %s." % (name, told.how(), at)
-    wrong = str(told.last.get("wrong", "the child said nothing"))
+    at = next((str(each["stage"]) for each in reversed(answer.answers) if "stage" in each), "import")
+    if answer.last.get("error"):
+        return "%s failed in %s: %s." % (name, at, str(answer.last["error"]).rstrip("."))
+    if answer.code != 0:
+        return "%s %s; it was in %s." % (name, answer.how(), at)
+    wrong = str(answer.last.get("wrong", "the child said nothing"))
     return "%s computes wrong results: %s." % (name, wrong) if wrong else ""
 
 
@@ -79,5 +79,5 @@ def _remedy(host: Host, bad: List[int]) -> str:
     return "%sTo train without it, set %s and start %s." % (tool, hidden, counted(count, "rank"))
 
 
-def _identities(told: Sequence[ChildAnswer]) -> Tuple[str, ...]:
-    return tuple("%s: %s" % (each.last["card"], each.last["identity"]) for each in told if each.last.get("identity"))
+def _identities(answers: Sequence[ChildAnswer]) -> Tuple[str, ...]:
+    return tuple("%s: %s" % (each.last["card"], each.last["identity"]) for each in answers if each.last.get("identity"))

@@ -23,13 +23,13 @@ def check(host: Host) -> Answer:
         return CHECK.skipped("The CPU is asked for.")
     if known is None:
         return _none(host)
-    found, counted = cards.signs(host, known), cards.count(host)
+    signs, counted = cards.signs(host, known), cards.count(host)
     if counted:
-        return CHECK.ok("torch counts %d %s cards%s." % (counted, cards.device_type(known), _files(len(found.files))))
-    if not found.files:
+        return CHECK.ok("torch counts %d %s cards%s." % (counted, cards.device_type(known), _files(len(signs.files))))
+    if not signs.files:
         return CHECK.fail("torch counts no %s card, and no device file matches %s." % (cards.device_type(known), _patterns(host, known.device_files)))
     return CHECK.fail(
-        "There are %d device files (%s), but torch counts no %s card." % (len(found.files), found.files[0], cards.device_type(known)),
+        "There are %d device files (%s), but torch counts no %s card." % (len(signs.files), signs.files[0], cards.device_type(known)),
         "See what the vendor's tool%s says, and whether torch was built for these cards (DOC101) or its plugin is installed (DOC201)."
         % (" (%s)" % known.smi if known.smi else ""),
     )

@@ -27,30 +27,30 @@ def check(host: Host) -> Answer:
     clash = live_ranks.shared_cards(host)
     if clash:
         return CHECK.blocked("It needs own-card-each: %s" % clash)
-    found = live_ranks.fault(host)
+    fault = live_ranks.fault(host)
     made = plan(host)
-    return live_ranks.judge(host, CHECK, STAGES, _remedy(host, found) if found else "") or CHECK.ok(
+    return live_ranks.judge(host, CHECK, STAGES, _remedy(host, fault) if fault else "") or CHECK.ok(
         "%d ranks formed a group with %s %s." % (made.ranks, made.backend, made.on)
     )
 
 
-def _remedy(host: Host, found: live_ranks.RankFault) -> str:
+def _remedy(host: Host, fault: live_ranks.RankFault) -> str:
     """Return the change for what the rank said, if it is a known one."""
     made = plan(host)
-    interface = _NO_INTERFACE.search(found.error)
+    interface = _NO_INTERFACE.search(fault.error)
     if interface:
         name = next(
             (each for each in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if interface[1] in host.environ.get(each, "")), "GLOO_SOCKET_IFNAME"
         )
         there = ", ".join(each for _, each in socket.if_nameindex())
         return "There is no interface %s; this host has %s. For ranks on this host alone, set %s=lo." % (interface[1].rstrip("."), there, name)
-    if _NO_BACKEND.search(found.error):
+    if _NO_BACKEND.search(fault.error):
         there = ", ".join(cards.torch_facts(host).last.get("backends", [])) or "none"
         return "This torch has these backends here: %s. Use one of them, as in --backend %s, or install what brings %s." % (
             there,
             there.split(",", maxsplit=1)[0],
             made.backend,
         )
-    if found.stage == "init_process_group" and "address" in found.error and made.backend == "gloo":
+    if fault.stage == "init_process_group" and "address" in fault.error and made.backend == "gloo":
         return "gloo takes the address that the name of this host resolves to. Set GLOO_SOCKET_IFNAME=lo for ranks on this host alone."
     return ""

@@ -15,18 +15,18 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look for a launcher in the command."""
-    found = launch_command.of(host)
-    if found is None:
+    command = launch_command.of(host)
+    if command is None:
         return CHECK.skipped("No command is given after --.")
-    if found.launcher:
-        return CHECK.ok("The command starts %s." % found.launcher)
-    if not found.script:
-        return CHECK.skipped("%s is not a launcher or a Python program that is known here, so it is not known what it starts." % found.words[0])
+    if command.launcher:
+        return CHECK.ok("The command starts %s." % command.launcher)
+    if not command.script:
+        return CHECK.skipped("%s is not a launcher or a Python program that is known here, so it is not known what it starts." % command.words[0])
     number = cards.count(host)
-    rest = " ".join([("-m " if found.is_module else "") + found.script, *found.arguments])
+    rest = " ".join([("-m " if command.is_module else "") + command.script, *command.arguments])
     if number > 1:
         return CHECK.warn(
-            "python starts %s alone, and %d cards are visible: only one of them is used." % (found.script, number),
+            "python starts %s alone, and %d cards are visible: only one of them is used." % (command.script, number),
             "torchrun --nproc_per_node=%d %s" % (number, rest),
         )
-    return CHECK.ok("python starts %s alone; %s." % (found.script, "one card is visible" if number else "no card is visible"))
+    return CHECK.ok("python starts %s alone; %s." % (command.script, "one card is visible" if number else "no card is visible"))

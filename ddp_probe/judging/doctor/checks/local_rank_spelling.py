@@ -22,15 +22,15 @@ _DECLARED = re.compile(r"add_argument\(\s*[^)]*?['\"]--local([-_])rank['\"]")
 
 def check(host: Host) -> Answer:
     """Look for the argument in the program's text."""
-    found = launch_command.of(host)
-    path = script_there.path_of(found) if found else ""
-    if found is None or not path or not found.launcher:
+    command = launch_command.of(host)
+    path = script_there.path_of(command) if command else ""
+    if command is None or not path or not command.launcher:
         return CHECK.skipped("No launcher with a program is given after --.")
     spellings = sorted(set(_DECLARED.findall(host.read(path))))
-    if found.launcher == "torchrun" or "use_env" in found.options:
-        return _with_torchrun(spellings, host.read(path), found)
-    if found.launcher != "torch.distributed.launch":
-        return CHECK.skipped("%s passes no such argument." % found.launcher)
+    if command.launcher == "torchrun" or "use_env" in command.options:
+        return _with_torchrun(spellings, host.read(path), command)
+    if command.launcher != "torch.distributed.launch":
+        return CHECK.skipped("%s passes no such argument." % command.launcher)
     version = host.ask("torch_facts").last.get("torch", "2")
     passed = "-" if int(version.partition(".")[0]) >= 2 else "_"
     if not spellings:
@@ -46,10 +46,10 @@ def check(host: Host) -> Answer:
     return CHECK.ok("%s declares --local%srank, as torch %s passes it." % (path, passed, version))
 
 
-def _with_torchrun(spellings: "list[str]", text: str, found: launch_command.ParsedCommand) -> Answer:
+def _with_torchrun(spellings: "list[str]", text: str, command: launch_command.ParsedCommand) -> Answer:
     if spellings and "LOCAL_RANK" not in text:
         return CHECK.warn(
-            "%s takes the local rank from --local%srank, which torchrun does not pass: every rank gets the default." % (found.script, spellings[0]),
-            "In %s read it from the environment: int(os.environ['LOCAL_RANK'])." % found.script,
+            "%s takes the local rank from --local%srank, which torchrun does not pass: every rank gets the default." % (command.script, spellings[0]),
+            "In %s read it from the environment: int(os.environ['LOCAL_RANK'])." % command.script,
         )
-    return CHECK.ok("torchrun sets LOCAL_RANK%s." % (", which %s reads" % found.script if "LOCAL_RANK" in text else ""))
+    return CHECK.ok("torchrun sets LOCAL_RANK%s." % (", which %s reads" % command.script if "LOCAL_RANK" in text else ""))

@@ -20,29 +20,29 @@ _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 
 def check(host: Host) -> Answer:
     """Compare what is installed with what would be imported."""
-    told = packages_of(host)
-    found = list(_problems(told))
+    packages = packages_of(host)
+    found = list(_problems(packages))
     if found:
         return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
-    there = ", ".join(name for name in KNOWN_PACKAGES if told.origin(name))
+    there = ", ".join(name for name in KNOWN_PACKAGES if packages.origin(name))
     return CHECK.ok("%s: each is installed once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
 
 
-def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
+def _problems(packages: Packages) -> Iterator[Tuple[str, str]]:
     """Yield what is wrong with a sentence that cures it."""
     for name in KNOWN_PACKAGES:
-        places = told.places(name)
+        places = packages.places(name)
         if len(places) > 1:
             shown = ", ".join("%s in %s" % place for place in places)
             yield "%s is installed %d times: %s." % (name, len(places), shown), _keep_one(name, places)
-    both = [name for name in _FULL if told.places(name)]
+    both = [name for name in _FULL if packages.places(name)]
     if len(both) > 1:
         yield (
             "%s are both installed, and both bring the module mmcv." % " and ".join(both),
             "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (shlex.quote(sys.executable), " ".join(both)),
         )
     for name in KNOWN_PACKAGES:
-        yield from _shadowed(name, told)
+        yield from _shadowed(name, packages)
 
 
 def _keep_one(name: str, places: List[Tuple[str, str]]) -> str:
@@ -50,9 +50,9 @@ def _keep_one(name: str, places: List[Tuple[str, str]]) -> str:
     return "Python imports %s in %s. Remove the other: %s; or remove its folder from PYTHONPATH." % (*places[0], "; ".join(others))
 
 
-def _shadowed(name: str, told: Packages) -> Iterator[Tuple[str, str]]:
+def _shadowed(name: str, packages: Packages) -> Iterator[Tuple[str, str]]:
     """Yield it if the module does not come from the folder of its distribution; an editable installation has no package there."""
-    origin, places = told.origin(name), told.places(name)
+    origin, places = packages.origin(name), packages.places(name)
     if not origin or len(places) != 1:
         return
     folder = os.path.realpath(os.path.dirname(os.path.dirname(origin)))

@@ -15,9 +15,9 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Compare the numbers."""
-    found = launch_command.of(host)
-    given = found.options.get("nproc_per_node", "") if found else ""
-    wanted = (found.number("nproc_per_node") if found else None) or host.request.nproc
+    command = launch_command.of(host)
+    given = command.options.get("nproc_per_node", "") if command else ""
+    wanted = (command.number("nproc_per_node") if command else None) or host.request.nproc
     if given and wanted is None:
         return CHECK.skipped("--nproc_per_node=%s lets torchrun count." % given)
     if wanted is None:

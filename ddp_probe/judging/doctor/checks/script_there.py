@@ -19,24 +19,24 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look for both."""
-    found = launch_command.of(host)
-    if found is None:
+    command = launch_command.of(host)
+    if command is None:
         return CHECK.skipped("No command is given after --.")
-    first = next((word for word in found.words if "=" not in word and os.path.basename(word) != "env"), "")
+    first = next((word for word in command.words if "=" not in word and os.path.basename(word) != "env"), "")
     if first and shutil.which(first, path=host.environ.get("PATH", os.defpath)) is None:
         return CHECK.fail(
             "%s is not on PATH." % first, "python -m torch.distributed.run, in place of torchrun" if first == "torchrun" else "Correct the name."
         )
-    if not found.script or found.is_module:
+    if not command.script or command.is_module:
         return CHECK.ok("%s exists." % (shutil.which(first) or first))
-    if os.path.isfile(found.script):
-        return CHECK.ok("%s exists." % found.script)
-    return CHECK.fail("%s does not exist, seen from %s." % (found.script, os.getcwd()), _similar(found.script))
+    if os.path.isfile(command.script):
+        return CHECK.ok("%s exists." % command.script)
+    return CHECK.fail("%s does not exist, seen from %s." % (command.script, os.getcwd()), _similar(command.script))
 
 
-def path_of(found: launch_command.ParsedCommand) -> str:
+def path_of(command: launch_command.ParsedCommand) -> str:
     """Return the program's file; empty if it is a module or missing."""
-    return found.script if found.script and not found.is_module and os.path.isfile(found.script) else ""
+    return command.script if command.script and not command.is_module and os.path.isfile(command.script) else ""
 
 
 def _similar(script: str) -> str:

@@ -35,12 +35,12 @@ def check(host: Host) -> Answer:
     if because:
         return CHECK.skipped(because)
     met = meet(host, ())
-    found, clocks = list(differences(met)), list(_clocks(met))
-    if not found and not clocks:
+    skews, clocks = list(differences(met)), list(_clocks(met))
+    if not skews and not clocks:
         return CHECK.ok("%d hosts are alike, and their clocks agree within %.0f s." % (len(met.hosts), _CLOCK))
-    saw = " ".join([_sentence(each) for each in found] + [sentence for sentence, _ in clocks])
-    remedy = " ".join([_remedy(each) for each in found] + [each for _, each in clocks[:1]])
-    return CHECK.fail(saw, remedy) if any(each.fatal for each in found) else CHECK.warn(saw, remedy)
+    saw = " ".join([_sentence(each) for each in skews] + [sentence for sentence, _ in clocks])
+    remedy = " ".join([_remedy(each) for each in skews] + [each for _, each in clocks[:1]])
+    return CHECK.fail(saw, remedy) if any(each.fatal for each in skews) else CHECK.warn(saw, remedy)
 
 
 def differences(met: HostMeeting) -> Iterator[HostSkew]:

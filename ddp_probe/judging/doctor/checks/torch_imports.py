@@ -14,13 +14,13 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Ask a child."""
-    told = host.ask("torch_facts")
-    if not told.answers:
-        return CHECK.fail("A child that imports torch %s." % told.how())
-    found = told.last
+    answer = host.ask("torch_facts")
+    if not answer.answers:
+        return CHECK.fail("A child that imports torch %s." % answer.how())
+    found = answer.last
     built = ", ".join("%s %s" % pair for pair in sorted(found["built"].items())) or "the CPU and plugins"
-    if not told.ended_well:
-        return CHECK.fail("torch %s is imported, and then the child %s." % (found["torch"], told.how()))
+    if not answer.ended_well:
+        return CHECK.fail("torch %s is imported, and then the child %s." % (found["torch"], answer.how()))
     if not found["distributed"]:
         return CHECK.fail("torch %s was built without torch.distributed." % found["torch"], "Install a build of torch with USE_DISTRIBUTED=1.")
     return CHECK.ok("torch %s, built for %s, from %s." % (found["torch"], built, found["file"]))

@@ -25,13 +25,13 @@ def check(host: Host) -> Answer:
         return CHECK.fail(
             "No %s is installed for this Python." % names, "Install %s, as the vendor (%s) provides it for this torch." % (names, known.vendor)
         )
-    told = cards.torch_facts(host)
-    if not told.ended_well:
+    answer = cards.torch_facts(host)
+    if not answer.ended_well:
         return CHECK.fail(
-            "A child that imports torch, then %s, %s." % (module, told.how()),
+            "A child that imports torch, then %s, %s." % (module, answer.how()),
             "See the whole error: python -c 'import torch, %s'. Then reinstall %s in the version that the vendor provides for torch %s."
-            % (module, module, told.last.get("torch", "")),
+            % (module, module, answer.last.get("torch", "")),
         )
-    found = told.last
+    found = answer.last
     version = " %s" % found["module_version"] if found.get("module_version") else ""
     return CHECK.ok("%s%s, from %s." % (module, version, found.get("module_file", "")))

@@ -17,34 +17,34 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Compare the versions that are known not to fit."""
-    told = packages_of(host)
-    found = list(_misfits(told))
+    packages = packages_of(host)
+    found = list(_misfits(packages))
     if found:
         return CHECK.warn(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
-    there = ["%s %s" % (name, told.version(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if told.version(name)]
+    there = ["%s %s" % (name, packages.version(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if packages.version(name)]
     return CHECK.ok("No conflict between %s is known." % ", ".join(there))
 
 
-def _misfits(told: Packages) -> Iterator[Tuple[str, str]]:
-    torch, mmengine, mmcv, numpy = (_numbers(told.version(name)) for name in ("torch", "mmengine", "mmcv", "numpy"))
+def _misfits(packages: Packages) -> Iterator[Tuple[str, str]]:
+    torch, mmengine, mmcv, numpy = (_numbers(packages.version(name)) for name in ("torch", "mmengine", "mmcv", "numpy"))
     if torch and mmengine and torch >= (2, 6) and mmengine <= (0, 10, 7):
         yield (
             "mmengine %s cannot resume from its own checkpoints with torch %s: torch.load refuses their classes (weights_only)."
-            % (told.version("mmengine"), told.version("torch")),
+            % (packages.version("mmengine"), packages.version("torch")),
             "If a job resumes, start it with DDP_PROBE=1 DDP_PROBE_FIX=weights-only.",
         )
     if torch and numpy and torch < (2, 3) and numpy >= (2,):
         yield (
             "torch %s was compiled for numpy 1, and numpy %s is installed: tensor.numpy() and DataLoader workers fail."
-            % (told.version("torch"), told.version("numpy")),
+            % (packages.version("torch"), packages.version("numpy")),
             'Install an older numpy: python -m pip install "numpy<2".',
         )
     if mmcv and mmcv >= (2,) and not mmengine:
-        yield "mmcv %s needs mmengine, which is not installed." % told.version("mmcv"), "python -m pip install mmengine"
-    if told.version("mmcv-full") and mmengine:
+        yield "mmcv %s needs mmengine, which is not installed." % packages.version("mmcv"), "python -m pip install mmengine"
+    if packages.version("mmcv-full") and mmengine:
         yield (
             "mmcv-full %s is of mmcv 1, which has its own Runner, and mmengine %s is installed."
-            % (told.version("mmcv-full"), told.version("mmengine")),
+            % (packages.version("mmcv-full"), packages.version("mmengine")),
             "For mmengine, replace it by mmcv 2: python -m pip uninstall -y mmcv-full; python -m pip install 'mmcv>=2'.",
         )
 
