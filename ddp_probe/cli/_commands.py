@@ -11,7 +11,7 @@ from ddp_probe.shared.errors import UnusableError, UsageError
 
 PROG = "python -m ddp_probe"
 
-# What a shell offers for an argument. For one of which a command says nothing, such as a number or a time, no shell can know what it is.
+# What a shell offers for an argument. If a command says nothing about it, as for a number or a time, a shell offers nothing.
 FILES, FOLDERS, RUNS, COMMANDS, PAGES, EVENTS = "files", "folders", "runs", "commands", "pages", "events"
 
 
@@ -21,7 +21,7 @@ class Command(NamedTuple):
     name: str  # That of its file.
     order: int  # Its place on the page of all commands.
     summary: str  # One line of that page.
-    paints: bool = False  # It prints with colours, and takes --color.
+    paints: bool = False  # It prints with colours, and has --color.
     takes_command: bool = False  # A command follows it, after two dashes.
     usage: Optional[str] = None  # What argparse cannot say.
     offers: Mapping[str, str] = {}  # What a shell offers for an argument, by the argument's name in the code.

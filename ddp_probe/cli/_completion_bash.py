@@ -7,7 +7,7 @@ from ddp_probe.cli._completion_words import OfferedCommand, OfferedValue
 
 
 def rows(commands: Sequence[OfferedCommand]) -> Dict[str, str]:
-    """Return what stands at each mark of the script."""
+    """Return the replacement for each mark of the script."""
     return {
         "commands": shlex.quote(" ".join(command.name for command in commands)),
         "options": "\n".join(_options(commands)),

@@ -6,7 +6,7 @@ from ddp_probe.cli._completion_words import FILES, FOLDERS, FREE, RUNS, WORDS, O
 
 
 def rows(commands: Sequence[OfferedCommand]) -> Dict[str, str]:
-    """Return what stands at each mark of the script."""
+    """Return the replacement for each mark of the script."""
     valued = sorted({name for command in commands for option in command.options if option.value is not None for name in option.names})
     return {"valued": " ".join(valued), "commands": "\n".join(line for command in commands for line in _command(command))}
 

@@ -12,7 +12,7 @@ WORDS, FREE = "words", "free"
 
 
 class OfferedValue(NamedTuple):
-    """What may stand at one place."""
+    """What may be typed at one place."""
 
     kind: str
     label: str
@@ -69,7 +69,7 @@ def _offer(command: Command, action: argparse.Action) -> OfferedValue:
 
 
 def _named(kind: str) -> Iterator[str]:
-    """Yield the names that may stand there, if they are known before any run is read."""
+    """Yield the names that may be typed there, if they are known before any run is read."""
     if kind == COMMANDS:
         yield from (command.name for command in _commands.commands())
     elif kind == PAGES:

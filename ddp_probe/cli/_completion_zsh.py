@@ -8,7 +8,7 @@ _ACTIONS = {FILES: "_files", FOLDERS: "_files -/", RUNS: "_ddp_probe_runs", FREE
 
 
 def rows(commands: Sequence[OfferedCommand]) -> Dict[str, str]:
-    """Return what stands at each mark of the script."""
+    """Return the replacement for each mark of the script."""
     described = ["        %s" % _quoted("%s:%s" % (command.name, command.summary.replace(":", r"\:"))) for command in commands]
     return {"commands": "\n".join(described), "rest": "\n".join(map(_command, commands))}
 

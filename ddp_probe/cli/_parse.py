@@ -60,7 +60,7 @@ def run(module: Any, argv: List[str]) -> int:
     if command.takes_command and "--" not in argv:
         _insist_on_dashes(reader, own)
     try:
-        several = len(reader._get_positional_actions()) > 1  # explain RULE --diff RUN: an option may stand between two of them.
+        several = len(reader._get_positional_actions()) > 1  # explain RULE --diff RUN: an option may be between two of them.
         args = reader.parse_intermixed_args(own) if several else reader.parse_args(own)
     except SystemExit as exc:  # --help
         return int(exc.code or 0)

@@ -126,7 +126,7 @@ def _parse(path: str) -> Optional[ast.Module]:
 
 
 def _statements(body: List[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield a module's or a class's own statements, including those under if, try and with."""
+    """Yield the statements of a module or a class, including those under if, try and with."""
     for node in body:
         yield node
         for field in ("body", "orelse", "finalbody", "handlers"):

@@ -1,4 +1,4 @@
-"""A stdout that says by an error of its own that it cannot be written: on a full disk, or closed.
+"""A stdout that raises a special error if it cannot be written: on a full disk, or closed.
 
 Such an error must not pass for a fault of a command: it is a BaseException, so that handlers for faults let it through. It cannot lie in errors.py,
 whose errors are Exceptions.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class UnwritableStdoutError(BaseException):
-    """What the command has to say reaches nobody."""
+    """The output of the command reaches nobody."""
 
     def __init__(self, why: str) -> None:
         super().__init__("ddp_probe: stdout cannot be written: %s." % why)
@@ -28,7 +28,7 @@ class _Raw(io.FileIO):
 
 
 class _Closed(io.TextIOBase):
-    """What stands for a stdout that the shell has closed."""
+    """Replaces a stdout that the shell has closed."""
 
     encoding = "utf-8"
 
@@ -43,7 +43,7 @@ class _Closed(io.TextIOBase):
 
 
 def guard() -> None:
-    """Let stdout tell; only if it is the process's own, and not a stand-in of a program that calls main()."""
+    """Make stdout raise that error; only if it is the process's, not a stand-in of a program that calls main()."""
     stream: Any = sys.stdout
     if stream is None:
         sys.stdout = _Closed()

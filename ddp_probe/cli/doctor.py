@@ -88,7 +88,7 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 
 
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
-    """Check this host as one of a launch; rank 0 prints what all of them say."""
+    """Check this host as part of a launch; rank 0 prints what all hosts say."""
     from ddp_probe.judging.doctor import host_meeting
     from ddp_probe.shared import meeting
     from ddp_probe.showing import doctor_page

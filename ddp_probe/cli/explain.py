@@ -121,7 +121,7 @@ def _found(name: str, pages: Sequence[Any]) -> List[Any]:
 
 
 def _word(word: str) -> "re.Pattern[str]":
-    """Return what finds a word, or another one of the same meaning, at the beginning of a word."""
+    """Return a pattern that finds a word, or one with the same meaning, at the beginning of a word."""
     same = next((group for group in _SAME if any(word.startswith(one) for one in group)), (word,))
     return re.compile("(?<![a-z])(?:%s)" % "|".join(map(re.escape, dict.fromkeys((word, *same)))))
 
@@ -134,7 +134,7 @@ def _texts(page: Any, other: Any) -> Iterator[str]:
 
 
 def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
-    """Yield what the rule found in a run, and the change in the job's own source."""
+    """Yield what the rule found in a run, and the change in the job's source."""
     from ddp_probe.judging.rules import rule_of
     from ddp_probe.reading import bundled
     from ddp_probe.showing import found, safe
@@ -201,7 +201,7 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
 
     said = "No rule or check matches %s." % safe.line(repr(name), 100)
     number = re.fullmatch(r"(?i)((?:ddp|doc)\d)\d+", name.strip())
-    if number:  # An id that differs in a digit stands for something else: its group is what it may be about.
+    if number:  # An id that differs in a digit is another rule: suggest its group.
         from ddp_probe.judging.doctor import checks
         from ddp_probe.showing import rule_page
 

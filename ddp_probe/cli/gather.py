@@ -101,7 +101,7 @@ def _report(request: Any, args: argparse.Namespace) -> int:
 
 
 def _say(came: Any) -> None:
-    """Say on stderr what came and what did not: stdout has the report alone."""
+    """Say on stderr what arrived and what did not: stdout has only the report."""
     from ddp_probe.showing import bundle_page, safe
 
     count = "%d host%s" % (len(came.hosts), "" if len(came.hosts) == 1 else "s")

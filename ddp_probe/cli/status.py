@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def collect() -> Dict[str, Any]:
     """Return everything that the command prints."""
-    look = installed.begin()  # Its child runs beside what follows.
+    look = installed.begin()  # Its child runs while the rest goes on.
     versions, unarmed = {name: _static.version(name) for name in _DISTRIBUTIONS}, _unarmed()
     trees: Dict[str, Any] = {}
     targets = []
@@ -103,7 +103,7 @@ def _unarmed() -> List[str]:
         from ddp_probe.reading import find  # It reads logs: not needed if no job runs.
 
         return [] if find.runs(find.root()) else [job.said for job in jobs]
-    except Exception:  # No job runs here; or a package is broken, and this command has to tell it.
+    except Exception:  # No job runs here; or a package is broken, and this command has to say so.
         return []
 
 

@@ -46,7 +46,7 @@ class CardUse(NamedTuple):
 
 
 def machine(process: LoggedProcess) -> Tuple[str, str]:
-    """Return what tells the host of a process from others, even if all of them are called localhost."""
+    """Return what distinguishes the host of a process from others, even if all are called localhost."""
     environment = process.started.environment
     return process.host, environment.get("GROUP_RANK") or environment.get("SLURM_NODEID") or ""
 
@@ -84,7 +84,7 @@ def number(device: str) -> Optional[int]:
 
 @fact
 def uses(run: Run) -> List[CardUse]:
-    """Return the card use of all ranks that wrapped a model which is on one card."""
+    """Return the card use of all ranks that wrapped a model on a single card."""
     return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]
 
 
@@ -193,7 +193,7 @@ def hosts(run: Run) -> Dict[Tuple[str, str], List[LoggedProcess]]:
 
 
 def own(here: Sequence[LoggedProcess]) -> bool:
-    """Tell that each rank of a host sees other cards than its neighbours."""
+    """Tell whether each rank of a host sees other cards than its neighbours."""
     return len({tuple(visible(other).values()) for other in here}) == len(here) > 1
 
 
@@ -249,7 +249,7 @@ class CardsOfHost(NamedTuple):
 
 
 def loads_by_host(run: Run) -> Iterator[CardsOfHost]:
-    """Yield each host whose launcher has asked a tool that listed cards, and that has ranks."""
+    """Yield each host that has ranks and whose launcher ran a tool that listed cards."""
     by_host: Dict[str, List[LoggedProcess]] = {}
     for process in run.processes:
         if process.rank is not None:

@@ -100,5 +100,5 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
 
 
 def group_of(cause: str) -> str:
-    """Return the group of a cause; empty for one that the vocabulary does not have."""
+    """Return the group of a cause; empty for a cause that is not in the vocabulary."""
     return next((group for group, causes in GROUPS.items() if cause in causes), "")

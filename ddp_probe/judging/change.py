@@ -57,7 +57,7 @@ class Lines(NamedTuple):
     imports: Tuple[str, ...] = ()
     condition: str = ""
     after: bool = False
-    call: str = ""  # Only beside a statement that has this call; empty: beside any.
+    call: str = ""  # Only next to a statement with this call; empty: next to any.
     first: str = "model"  # What $first is in words.
     second: str = "path"
 
@@ -75,7 +75,7 @@ class Instead(NamedTuple):
     condition: str
     otherwise: Tuple[str, ...] = ()
     imports: Tuple[str, ...] = ()
-    name: str = "it"  # Of the call.
+    name: str = "it"  # Name of the call.
 
     def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""

@@ -22,7 +22,7 @@ _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 class Abandoned(NamedTuple):
     """A call that raised on some ranks and that others, which have left, never made."""
 
-    rank: int  # The first one on which it raised.
+    rank: int  # The first rank on which it raised.
     call: Union[Record, Phase]
     what: str
     when: float
@@ -77,7 +77,7 @@ def disagreements(run: Run) -> Iterator[Undecided]:
 
 
 def _raised(standings: Standings) -> Optional[Undecided]:
-    """Tell of calls that raised; not of one that raised on all ranks, after which all went on to other calls: the job had another way."""
+    """Report calls that raised, except a call that raised on all ranks, after which all went on to other calls: the job had an alternative."""
     found = [
         (rank, record)
         for rank, standing in standings.ranks.items()
@@ -142,7 +142,7 @@ def _of_counts(standings: Standings, name: str, counts: Dict[int, int]) -> Undec
 
 
 def _inside(standings: Standings) -> Optional[Undecided]:
-    """Tell of ranks that were in a call when they ended; work that nobody waited for does not count."""
+    """Report ranks that were in a call when they ended; work that nobody waited for does not count."""
     found = [
         (rank, standing.inside) for rank, standing in sorted(standings.ranks.items()) if standing.inside is not None and _counts(standing.inside)
     ]
@@ -166,7 +166,7 @@ def _failed(phase: Phase) -> bool:
 
 
 def _steps(standings: Standings) -> Optional[Undecided]:
-    """Tell of unequal numbers of optimizer steps, among the ranks that make any; not if the ranks stand in for each other, as in join()."""
+    """Report unequal numbers of optimizer steps, among the ranks that make any; not if ranks fill in for each other, as in join()."""
     ranks = [rank for rank in standings.ranks if rank not in standings.unknown]
     counts = {rank: standings.ranks[rank].times("optimizer") for rank in ranks}
     made = {rank: count for rank, count in counts.items() if count}

@@ -1,6 +1,6 @@
 """The examples of the rules: small logs, one file each, with a header that says what the rule must answer.
 
-`explain` prints them and the tests hold the rules to them; a report never reads them. They lie in tests/rules, one folder for a rule, and are
+`explain` prints them and the tests hold the rules to them; a report never reads them. They are in tests/rules, one folder for a rule, and are
 installed as data.
 """
 
@@ -21,7 +21,7 @@ class Example(NamedTuple):
     answer: str = "found"  # found, clear or undecided.
     ranks: Tuple[int, ...] = ()
     families: Tuple[str, ...] = ()  # Kinds of texts that people bring.
-    version: str = ""  # Of what prints it.
+    version: str = ""  # The version of what prints it.
     job: str = ""  # The program of tests/jobs that it was recorded from, cut to the fields that matter.
 
 

@@ -23,7 +23,7 @@ _CALLED: Dict[str, "re.Pattern[str]"] = {
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.JoinedStr)
 
 
-_SECOND = ("f", "filename")  # Of a save, whatever is written before it.
+_SECOND = ("f", "filename")  # The second argument of a save, whatever precedes it.
 _LONGEST = 80  # Characters of an argument that a sentence repeats.
 
 
@@ -95,7 +95,7 @@ def own_call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optio
 
 
 def other_names(tree: ast.Module) -> Dict[str, str]:
-    """Return the names under which a program has imported something, or has given it a second name, each with its own name."""
+    """Return the names under which a program has imported something, or has given it a second name, each with its original name."""
     found: Dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -185,7 +185,7 @@ def filled(code: str, names: Dict[str, str]) -> Optional[str]:
 
 
 def device_of(own: Own, tree: ast.Module) -> Dict[str, str]:
-    """Return an expression for the model's device: the job's own `device` if it is a torch.device, else one read from the model."""
+    """Return an expression for the model's device: the job's `device` if it is a torch.device, else one read from the model."""
     if any(_is_device(node, own) for scope in _scopes(tree, own) for node in scope):
         return {"device": "device"}
     model = own.call.args[0] if own.call.args else next((item.value for item in own.call.keywords if item.arg == "module"), None)

@@ -74,7 +74,7 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
 
 
 def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
-    """Drop each question about failures that a finding accounts for: a timeout that no rule of its own understands, if the ledgers tell."""
+    """Drop each question about failures that a finding accounts for: a timeout that no rule understands by itself, if the ledgers explain it."""
     known = {id(failure) for finding in findings if finding.severity == ERROR for failure in finding.explains}
     return [answer for answer in undecided if not answer.explains or any(id(failure) not in known for failure in answer.explains)]
 
@@ -93,7 +93,7 @@ def _unsure(finding: Finding) -> Undecided:
 
 
 def _ask(module: Any, run: Run) -> List[Any]:
-    """Ask a rule about the events; one without a check() has its texts for it. One that fails is undecided; with DDP_PROBE_STRICT=1 it raises."""
+    """Ask a rule about the events; without check(), its texts decide. A rule that fails is undecided; with DDP_PROBE_STRICT=1 it raises."""
     if (not run.processes and not run.launchers) or (looks.only(run) and looks.NEEDS not in rule_of(module).needs):
         return []
     check = getattr(module, "check", None)
@@ -126,7 +126,7 @@ def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule
 
 
 def _itself_first(findings: List[Finding]) -> List[Finding]:
-    """Drop what ranks say of others if one that says nothing of them failed by itself: the lines of several ranks are in no order of time."""
+    """Drop what ranks say about others if a rank that says nothing about them failed by itself: lines of several ranks are not ordered by time."""
     waits = [finding for finding in findings if finding.severity == ERROR and finding.explains and of_others(finding.explains[0])]
     speak = {failure.rank for finding in waits for failure in finding.explains} - {None}
     itself = [

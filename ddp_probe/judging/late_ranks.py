@@ -27,7 +27,7 @@ class WaitSite(NamedTuple):
 
 
 class WaitTime(NamedTuple):
-    """What one rank has spent there; seconds."""
+    """The time that one rank spent there, in seconds."""
 
     calls: int
     inside: float
@@ -79,7 +79,7 @@ def sites(run: Run) -> Dict[WaitSite, Dict[int, WaitTime]]:
 
 
 def by_sums(run: Run, late_ranks: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]:
-    """Yield the lines at which the late ranks came last over the whole run: how often all called it, and by how many seconds in the mean.
+    """Yield the lines that the late ranks reached last over the whole run: how often all called it, and by how many seconds on average.
 
     The sums of the times at which the calls began are compared on the common clock, and only if all ranks have made as many calls.
     """
@@ -101,7 +101,7 @@ def by_sums(run: Run, late_ranks: LateRanks) -> Iterator[Tuple[WaitSite, int, fl
 
 
 def _behind(ranks: Dict[int, Tuple[int, int]], slow: FrozenSet[int], rest: FrozenSet[int]) -> float:
-    """Return by how many seconds the first of the late ranks came after the last of the others in the mean; 0 if that is unknown."""
+    """Return by how many seconds, on average, the first late rank came after the last of the others; 0 if unknown."""
     if set(ranks) != slow | rest or len({calls for calls, _ in ranks.values()}) != 1:
         return 0.0
     calls, first = next(iter(ranks.values()))
@@ -110,7 +110,7 @@ def _behind(ranks: Dict[int, Tuple[int, int]], slow: FrozenSet[int], rest: Froze
 
 
 def waited(run: Run) -> Dict[int, str]:
-    """Return how much longer each rank waits in a typical step than those that are late; nothing if nobody is late."""
+    """Return how much longer each rank waits in a typical step than the late ranks; nothing if none is late."""
     late_ranks = late(run)
     if late_ranks is None:
         return {}

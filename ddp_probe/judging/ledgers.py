@@ -28,7 +28,7 @@ _Frames = Tuple[Tuple[str, int], ...]
 class _Look(NamedTuple):
     """The main thread of a rank at one time."""
 
-    when: float  # On the clock of its host.
+    when: float  # On its host's clock.
     frames: List[schema.Site]
     at: LogLine
     is_dump: bool = False
@@ -105,7 +105,7 @@ _PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahe
 
 
 class Standing(LedgerStanding):
-    """The place where one rank stands, as its ledger and its log tell."""
+    """The place where one rank stands, by its ledger and its log."""
 
     __slots__ = ("_own", "is_lost", "process")
 
@@ -147,7 +147,7 @@ class Standing(LedgerStanding):
 
     @property
     def own(self) -> Optional[OwnLine]:
-        """Return the line of the job's code at which it is by its stacks, if it is in no call and has not left."""
+        """Return the line of the job at which its stacks show it, if it is in no call and has not left."""
         if self._own is None:
             free = self.inside is None and self.left is None
             self._own = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
@@ -208,7 +208,7 @@ class Standing(LedgerStanding):
         return "outside any collective since %s%s" % (clock(self.since()), after)
 
     def _entered(self, entry: Optional[schema.Site]) -> str:
-        """Say at which line it entered its phase, since when, and at which line it is now, if its stacks tell of another one."""
+        """Say at which line it entered its phase, since when, and at which line it is now, if its stacks show another."""
         since = " since %s" % clock(self.since())
         if self.own is None or entry is None or (entry.file, entry.line) == (self.own.site.file, self.own.site.line):
             return (_standing_at(self.own) if self.own is not None else _at(entry)) + since
@@ -285,7 +285,7 @@ def _raised_last(ledger: RankLedger) -> bool:
 
 
 def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Left]:
-    """Return how a rank left of its own; what only followed from the others does not count."""
+    """Return how a rank left by itself; what only followed from the others does not count."""
     own = next((failure for failure in fatal if not failure.consequence and not waited(failure)), None)
     if own is not None:
         return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own, own.site)
@@ -308,7 +308,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
 
 
 def _is_lost_by_all(run: Run, process: LoggedProcess) -> bool:
-    """Tell whether every other rank has failed because a peer was gone, and only this one has left no word: it was the first to go."""
+    """Tell whether every other rank has failed because a peer was gone, and only this one wrote nothing: it was the first to go."""
     lost = {failure.rank for failure in run.failures if failure.fatal and failure.consequence == PEER_GONE}
     return process.rank not in run.running and process.rank not in lost and len(lost) == len(run.ranks) - 1 > 0 and run.expected == len(run.ranks)
 
@@ -323,7 +323,7 @@ class Standings(NamedTuple):
 
     ranks: Dict[int, Standing]
     groups: Dict[str, Tuple[Group, Set[int]]]  # Each group with its ranks.
-    unknown: Set[int]  # Ranks without a ledger, or with one that lacks something.
+    unknown: Set[int]  # Ranks without a ledger, or whose ledger lacks something.
     patience: float
 
 

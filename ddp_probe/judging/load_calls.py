@@ -32,7 +32,7 @@ class Broken(NamedTuple):
 
     @property
     def file(self) -> schema.CheckpointFile:
-        """Return the file as it was before the load; what is in it is seen after the load, if it has not changed meanwhile."""
+        """Return the file as it was before the load; its content is read after the load, if it has not changed meanwhile."""
         before = self.call.begin.file or schema.CheckpointFile()
         seen = self.call.end.file if isinstance(self.call.end, schema.Load) else None
         if seen is None or before.kind:
@@ -91,7 +91,7 @@ class Saves:
             self._by_inode.setdefault((process.host, inode), []).append((process, save))
 
     def of(self, load: Broken) -> List[Saved]:
-        """Return the saves of the file that a load is of: by the inode if one host has both, else by the path."""
+        """Return the saves of the file that is loaded: by inode if one host has both, else by path."""
         by_inode = self._by_inode.get((load.process.host, load.file.inode), []) if load.file.inode is not None else []
         by_path = self._by_path.get(whole(load.process, load.file.path), []) if load.file.path else []
         return list({save: (process, save) for process, save in (*by_inode, *by_path)}.values())
@@ -130,7 +130,7 @@ def _until(saved: Saved) -> float:
 
 
 def race(saves: Saves, load: Broken) -> Optional[Race]:
-    """Return who wrote to a file while it was read: by the spans of both calls, else by the file's own growth."""
+    """Return who wrote to a file while it was read: by the spans of both calls, else by the growth of the file."""
     spans = [(_together(load.call, save), writer, save) for writer, save in saves.of(load) if writer is not load.process]
     together, writer, save = max(spans, key=lambda span: span[0], default=(0.0, None, None))
     if together > 0:
@@ -163,7 +163,7 @@ def _within(folder: str) -> str:
 
 
 def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") -> float:
-    """Return for how many seconds both were under way; a save that never ended counts to the load's end; one whose end is lost does not count."""
+    """Return for how many seconds both were under way; a save that never ended counts until the load's end; if its end is lost, it does not count."""
     if save.until is None and not save.open:
         return 0.0
     end = load.until if load.until is not None else load.when
@@ -174,7 +174,7 @@ def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") 
 
 
 class Meeting(NamedTuple):
-    """A collective of two ranks, as the second one made it."""
+    """A collective of two ranks, as the second rank made it."""
 
     op: str
     number: int
@@ -210,7 +210,7 @@ def _key(record: Record) -> Tuple[str, int]:
     return (record.group.id if record.group is not None else "", record.seq)
 
 
-# The one renaming that turns the names in a checkpoint into the model's, told from what load_state_dict says about both.
+# The single renaming that turns the names in a checkpoint into the model's, derived from what load_state_dict says about both.
 
 _LIST = r"%s key\(s\) in (?:source )?state_dict: (?P<names>\"[^\"]+\"(?:, \"[^\"]+\")*)\."
 

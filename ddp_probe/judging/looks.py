@@ -1,6 +1,6 @@
-"""Places each rank by looks from outside: in which call of torch it is, at which line, and whether it stands. Stacks tell less than ledgers.
+"""Places each rank by looks from outside: in which call of torch it is, at which line, and whether it stands. Stacks show less than ledgers.
 
-A stack names neither the group of a call nor its number, and a look shows a moment: what is said from it has less confidence, and is never "clear".
+A stack names neither the group of a call nor its number, and a look shows a moment: conclusions from it have less confidence, and are never "clear".
 """
 
 import re
@@ -72,7 +72,7 @@ class Stance(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Return whether it stands in a call that others have to make, too."""
+        """Return whether it is in a call that others have to make, too."""
         return self.stands and bool(self.operation) and self.operation != LOADER
 
     @property
@@ -102,7 +102,7 @@ class Stance(NamedTuple):
         return task(frames) or next((function for file, function in frames if _FILES.search(file) and function in _TASKS), "")
 
     def may_come(self) -> str:
-        """Say why it may come to where the others wait; empty if nothing speaks for that."""
+        """Say why it may still reach the call in which the others wait; empty if nothing suggests that."""
         if self.task():
             return "in %s, which may end" % self.task()
         asked = main_frames(self.last.threads)[-1:]
@@ -123,7 +123,7 @@ class Stance(NamedTuple):
         return (last.begin.children_cpu - first.begin.children_cpu) / max(last.when - first.when, 1e-3)
 
     def moved(self) -> List[str]:
-        """Return its open checkpoints whose position or size is another one in the last look."""
+        """Return its open checkpoints whose position or size differs in the last look."""
         first, last = ({file.path: (file.position, file.size) for file in each.begin.files} for each in (self.looks[0], self.looks[-1]))
         return [path for path in {**first, **last} if first.get(path) != last.get(path)]
 
@@ -160,7 +160,7 @@ class Stance(NamedTuple):
             yield "%d bytes sent to it not read" % sum(least)
 
     def connections(self) -> "Dict[Tuple[str, int], List[OpenSocket]]":
-        """Return its connections that are there in each look, by their ends; one that is asked for has another port each time."""
+        """Return its connections that exist in each look, by their ends; an outgoing one has another port each time."""
         alike: Dict[Tuple[str, int], List[OpenSocket]] = {}
         for look in self.looks:
             for one in {(each.peer, 0 if each.asks else each.port): each for each in look.begin.sockets}.items():
@@ -236,7 +236,7 @@ def places(found: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
 
 
 def said(found: Sequence[Stance], limit: int = 4) -> str:
-    """Say where ranks are, alike ones in one clause."""
+    """Say where ranks are, alike ranks in one clause."""
     return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), stance.where()) for stance, ranks in places(found)], limit)
 
 
@@ -278,7 +278,7 @@ _THERE = "If they are on other hosts, run python -m ddp_probe attach there as we
 
 
 def open_questions(run: Run) -> Iterator[Undecided]:
-    """Say why looks do not tell more, and what to do next."""
+    """Say why looks do not show more, and what to do next."""
     found = stances(run)
     yield from _unread(found)
     seen = {stance.rank for stance in found}

@@ -1,4 +1,4 @@
-"""Tells by the stacks of two ranks and the job's source that one has left a loop in which the other still is.
+"""Finds out from the stacks of two ranks and the job's source that one has left a loop in which the other still is.
 
 Both ranks pass through the same functions from the program's first line on. At the first line at which they differ, one is inside a `for` of that
 function and the other behind it. If nothing but the end of what it goes over ends the loop, and each pass of it comes by the line where the other
@@ -21,7 +21,7 @@ _CHOOSES = (ast.If, ast.Try, ast.While, ast.IfExp)
 
 
 class LoopEnd(NamedTuple):
-    """The line of the loop, and the line behind it at which the rank is that has left it."""
+    """The line of the loop, and the line after it at which the rank that left it is."""
 
     loop: schema.Site
     behind: schema.Site
@@ -44,7 +44,7 @@ UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backwar
 
 
 def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
-    """Return the loop in which one rank still is and that the other has left; None if that is unknown."""
+    """Return the loop in which one rank still is and which the other has left; None if unknown."""
     parted = _parted(_frames(inside), _frames(outside))
     if parted is None:
         return None
@@ -92,7 +92,7 @@ def _holds(loop: _Loop, line: int) -> bool:
 
 
 def _is_behind(source: ast.AST, loop: _Loop, line: int) -> bool:
-    """Tell whether a line comes after a loop in the same list of statements: whoever is there has been through the loop."""
+    """Tell whether a line follows a loop in the same list of statements: a rank there has been through the loop."""
     for block in _blocks(source):
         if loop in block:
             after = block[block.index(loop) + 1 :]
@@ -109,7 +109,7 @@ def _blocks(source: ast.AST) -> Iterator[List[ast.stmt]]:
 
 
 def _is_plain(loop: _Loop, line: int) -> bool:
-    """Tell whether each pass comes by a line, and nothing leaves the loop before its end."""
+    """Tell whether each pass reaches a line, and nothing leaves the loop before its end."""
     nodes = list(_own(loop.body))
     if any(isinstance(node, _LEAVES) for node in nodes):
         return False

@@ -62,7 +62,7 @@ def main_device(process: LoggedProcess) -> Optional[Tuple[str, int]]:
 
 
 def event_of(call: StateLine) -> str:
-    """Return the event at which a line was written; empty for one from time to time."""
+    """Return the event at which a line was written; empty for a periodic line."""
     return call.begin.when.partition(" ")[0] if " " in call.begin.when else ""
 
 
@@ -124,7 +124,7 @@ def _used(process: LoggedProcess) -> Iterator[NearLimit]:
 
 
 def near(run: Run) -> Dict[str, str]:
-    """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool tells the card's size, or of its host."""
+    """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool reports the card's size, or of its host."""
     told: Dict[str, List[str]] = {}
     for host in card_use.loads_by_host(run):
         for card in host.last.begin.cards:

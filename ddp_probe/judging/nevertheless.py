@@ -1,4 +1,4 @@
-"""A job that did well in spite of something: calls that DDP_PROBE_FIX changed, and starts that failed before the last one."""
+"""A job that finished normally in spite of something: calls that DDP_PROBE_FIX changed, and starts that failed before the last one."""
 
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -14,7 +14,7 @@ _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
 
 def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
-    """Yield what was repaired, one finding a remedy."""
+    """Yield what was repaired, one finding for each remedy."""
     made: Dict[str, _Made] = {}
     for process in run.processes:
         for call in process.calls(schema.Remedied):
@@ -34,7 +34,7 @@ def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optiona
 
 
 def _for_good(run: Run, rule: Rule, process: LoggedProcess) -> change.Change:
-    """Return the change in the job's call, for the rule that has one for a call which did not fail."""
+    """Return the change in the job's call from the rule that has one for a call which did not fail."""
     wrapped = next((each for each in wrap_calls.wraps(run) if each.process is process), None)
     return wrap_calls.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
 
@@ -70,7 +70,7 @@ _NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cau
 
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
-    """Yield the cause of each failed start of a run whose last one did well."""
+    """Yield the cause of each failed start of a run whose last start succeeded."""
     last = ordinal(len(run.earlier_generations))
     for number, attempt in enumerate(run.earlier_generations):
         told = judge(attempt)

@@ -27,7 +27,7 @@ _STATES = {"R": "computing", "S": "asleep", "D": "waiting for a disk or a device
 
 
 def open_questions(run: Run, undecideds: Sequence[Undecided]) -> List[Undecided]:
-    """Return why a run is not clear, beyond what the rules said; empty for one in which every rank is proven good."""
+    """Return why a run is not clear, beyond what the rules said; empty if every rank is proven to have finished normally."""
     known = {id(failure) for answer in undecideds for failure in answer.explains}
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or undecideds))
@@ -44,7 +44,7 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
 
 
 def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
-    """Say where the ranks without an end line were, or are if all stand: who is at another place than the others is the one to look at."""
+    """Say where the ranks without an end line were, or are if all wait: look first at a rank that is elsewhere."""
     runs = gap.slug == proof.RUNNING
     if gap.slug != proof.NO_END and not (runs and all(map(_by_stack, processes))):
         return ""
@@ -59,7 +59,7 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
 
 
 def _by_stack(process: LoggedProcess) -> str:
-    """Return the line of the job at which a process has said that it stands; empty if it has moved on since, or has said nothing."""
+    """Return the line of the job at which a process reported that it waits; empty if it has moved on since, or reported nothing."""
     call, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
     line = job_line(main_frames(call.begin.threads)) if call is not None and (over is None or over.when < call.when) else None
     return "" if line is None else "at %s in %s" % (place(line), line.function)

@@ -61,19 +61,19 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
 
 
 def _backend(own: str, card: Optional[Accelerator]) -> str:
-    """Return the backend that the job names itself, unless it needs CUDA or cannot carry tensors of the card."""
+    """Return the backend that the job itself names, unless it needs CUDA or cannot carry tensors of the card."""
     if card is not None:
         return own if own in card.backends or not _known(own) else card.backends[0]
     return own if own and own not in _OF_CUDA else "gloo"
 
 
 def _known(backend: str) -> bool:
-    """Tell whether a backend is torch's own, or of another vendor than the card; empty counts."""
+    """Tell whether a backend is one of torch's, or of another vendor than the card; empty counts."""
     return backend in ("", "gloo", "mpi", "ucc") or any(backend in each.backends for each in ACCELERATORS)
 
 
 def accelerator(process: LoggedProcess, backend: str = "") -> Optional[Accelerator]:
-    """Return the accelerator to use: one that is initialised or has device files, or the one of the requested backend, if its plugin is installed."""
+    """Return the accelerator to use: one that is initialised or has device files, or that of the requested backend, if its plugin is installed."""
     later = process.ended.accelerators if process.ended is not None else []  # The program may import its plugin after torch.
     for seen in [*process.started.accelerators, *later]:
         known = next((each for each in ACCELERATORS if each.name == seen.name and each.name not in ("cuda", "rocm") and each.backends), None)

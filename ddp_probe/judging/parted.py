@@ -18,7 +18,7 @@ from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.schema import Site
 
-_LINES = 3  # Of each side.
+_LINES = 3  # Lines of each side.
 
 
 def of_kind(run: Run, *kinds: str) -> Optional[Split]:
@@ -50,7 +50,7 @@ def waiting(run: Run, found: Split) -> str:
 
 
 def absent(run: Run, found: Split) -> str:
-    """Say where the ranks are that do not come, alike ones in one clause."""
+    """Say where the absent ranks are, alike ranks in one clause."""
     ranks = standings_of(run).ranks
     parts = [
         "%s %s%s" % (named(same), "" if standing.left is not None else by_number(same, "is ", "are "), standing.where())
@@ -176,11 +176,11 @@ def doubt(found: Split) -> str:
 
 
 def only_waits(run: Run) -> bool:
-    """Tell whether no rank has failed for a reason of its own: then where the ranks part is the cause."""
+    """Tell whether no rank failed for another reason: then the point at which the ranks part is the cause."""
     return all(standing.left is None or standing.left.failure is None for standing in standings_of(run).ranks.values())
 
 
-# At which call the ranks of a run part, as reading/splits.py tells it, with what the logs and the job's source know besides.
+# At which call the ranks of a run part, by reading/splits.py, plus what the logs and the job's source add.
 
 
 @fact
@@ -193,20 +193,20 @@ def split(run: Run) -> Optional[Split]:
 
 
 def _by_source(parted: Split) -> Optional[Split]:
-    """Blame the one side whose call stands under an `if` on the rank; None if the majority tells, or if both do, or neither."""
+    """Blame the one side whose call stands under an `if` on the rank; None if the majority decides, or if both sides do, or neither."""
     told = [(line, ranks) for call, ranks in parted.calls for line in [branch(call.site)] if line is not None]
     if len(parted.blame) <= len(parted.there) or len(told) != 1 or len({call.site for call, _ in parted.calls}) < 2:
         return None
     return parted._replace(branch=told[0][0], blame=told[0][1])
 
 
-# Tells a process that does not run from one that stands: the kernel says so, or it has been silent while others told of a hang.
+# Distinguishes a process that does not run from one that waits: the kernel says so, or it was silent while others reported a hang.
 #
 # A rank that hangs still has a thread that says so, and a timer for when that thread cannot run. If neither has written anything, the process did
 # not run: SIGSTOP, Ctrl-Z, a debugger, a frozen container. Or C code held the GIL, and the timer was the job's own.
 
 _LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
-_EARLY = 0.1  # Seconds by which two clocks that are read one after another may differ.
+_EARLY = 0.1  # Seconds by which two clocks read one after the other may differ.
 _STOPPED = ("T", "t")
 _SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
 
@@ -231,7 +231,7 @@ def _stopped(run: Run, standing: Standing) -> str:
 
 
 def _was_stopped(run: Run, standing: Standing) -> str:
-    """Say what the launcher said while the job hung, of a process that is no more: the kernel tells the state of one that is there."""
+    """Say what the launcher said, while the job hung, about a process that is gone now: only an existing process has a state in the kernel."""
     process = standing.process
     if standing.rank in run.running:
         return ""
@@ -247,7 +247,7 @@ def _silent(run: Run, standing: Standing, standings: Standings) -> str:
     """Say that a rank was there and has written nothing."""
     death = run.death(standing.rank)
     if run.stands_until(standing.process) is None and (death is None or not death.signal):
-        return ""  # It may have ended by itself at any time: nothing says that it was there until somebody ended it.
+        return ""  # It may have ended by itself at any time: nothing shows that it was there until it was killed.
     return _unheard(standing, standings)
 
 
@@ -289,7 +289,7 @@ def _dumped(process: LoggedProcess, moved: float) -> bool:
     return dump is not None and dump.when >= moved
 
 
-# Tells from the job's source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
+# Finds out from the job's source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
 
 _RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
 

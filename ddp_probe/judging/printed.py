@@ -11,7 +11,7 @@ from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 
 _GAPS = {"[^\\n]*": False, "[^\\n]*?": False, ".*": True, ".*?": True}  # Whether it reaches over the end of a line.
-_REACH = {")": 20, "\\s": 60, "\\d": 30}  # Of a repetition that is not a gap.
+_REACH = {")": 20, "\\s": 60, "\\d": 30}  # The most that a repetition which is not a gap may match.
 _FAR = 300
 _OVER = 400  # What a part may match beyond the end of the line in which it begins.
 _LEAST = 3  # Letters of a word that is looked for before the pattern is.
@@ -22,12 +22,12 @@ _ATOM = re.compile(
 _ENDLESS = re.compile(r"([*+]|\{\d+,\})(\??)")
 
 
-_HEAD = re.compile(r"\((?:\?(?:P<\w+>|:)|(?!\?))")  # Of a group that takes letters: no look ahead.
+_HEAD = re.compile(r"\((?:\?(?:P<\w+>|:)|(?!\?))")  # Head of a group that matches letters: no look-ahead.
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
 class PatternMatch:
-    """The position at which a pattern was found, and what its groups hold; the part of a re.Match that rules ask for."""
+    """The position of a match and what its groups hold; the part of a re.Match that rules use."""
 
     def __init__(self, matches: Sequence["re.Match[str]"], names: Sequence[str]) -> None:
         self._start = matches[0].start()
@@ -49,10 +49,10 @@ class PatternMatch:
 
 
 class _Part(NamedTuple):
-    """What stands between two gaps."""
+    """The part of a pattern between two gaps."""
 
     pattern: Pattern[str]
-    words: Tuple[str, ...]  # It matches nothing that has none of them; without any it may match anything.
+    words: Tuple[str, ...]  # It matches only text with one of them; without any it may match anything.
 
 
 class Searchable:
@@ -205,7 +205,7 @@ def _of_group(token: str) -> Tuple[str, ...]:
 
 
 class Match(NamedTuple):
-    """A failure in which one of a rule's texts was found."""
+    """A failure that contains one of a rule's texts."""
 
     failure: Failed
     printed: Printed
@@ -226,7 +226,7 @@ def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str]]:
 
 
 def matches(rule: Rule, run: Run) -> List[Match]:
-    """Return the failures that carry one of the rule's texts; of those that a probe recorded, the ones that were not survived."""
+    """Return the failures that carry one of the rule's texts; of those that a probe recorded, those that were not survived."""
     found, texts = _fatal(run)
     likely = {text for text in texts if any(_search(printed.pattern, text) is not None for printed in rule.printed)}
     beside: Dict[Tuple[str, str], bool] = {}
@@ -307,7 +307,7 @@ def _ranks(match: Match) -> List[int]:
     if named or not match.printed.ranks:
         return named
     process = match.failure.process
-    nobody = process is not None and process.alone  # rank 0 of 1: there is nobody to blame
+    nobody = process is not None and process.alone  # rank 0 of 1: there is no other rank to blame
     return [] if nobody or match.failure.rank is None else [match.failure.rank]
 
 

@@ -1,4 +1,4 @@
-"""What proves that a rank did well (its own last line with exit code 0, or its parent's report), and what is missing.
+"""What proves that a rank finished normally (its last line with exit code 0, or its parent's report), and what is missing.
 
 Everything else is a gap: clear is a claim about every rank.
 """
@@ -94,7 +94,7 @@ def _gap(slug: str, how: str, then: str) -> Gap:
     return Gap(slug, how, how, then)
 
 
-# What to try next if a run leaves a question open: one sentence each, so that "undecided" is never the last word.
+# What to try next if a run leaves a question open, one sentence each, so that "undecided" is never the last word.
 
 NEXT_EARLY = "Look at what the launch printed first: the program may have ended before it imported torch."
 NEXT_RUNS = "See where they are: python -m ddp_probe attach %d."

@@ -1,4 +1,4 @@
-"""Compares the models that ranks wrap: which ranks have another one than the majority, and which parameter tells them apart."""
+"""Compares the models that ranks wrap: which ranks differ from the majority, and in which parameter."""
 
 import os
 from collections import Counter
@@ -153,7 +153,7 @@ class ModelPair(NamedTuple):
 
 
 def pairs(run: Run) -> List[ModelPair]:
-    """Return each other model beside the most frequent one; empty if all ranks wrap the same."""
+    """Return each other model with the most frequent one; empty if all ranks wrap the same model."""
     groups = list(by_digest(first_wraps(run)).values())
     return [_pair(run, groups[0], other) for other in groups[1 : _OTHERS + 1]]
 

@@ -22,10 +22,10 @@ from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.schema import Site
 
-_SIDE = 3  # Of the ranks of each side, at most this many dumps are read.
+_SIDE = 3  # Dumps that are read on each side, at most.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.
 _COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
-_SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # In the recorder too, on every backend.
+_SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # Named so in the recorder too, on every backend.
 _LOWER = {rule.HIGH: rule.MEDIUM, rule.MEDIUM: rule.LOW}
 
 
@@ -37,7 +37,7 @@ class Told(NamedTuple):
 
 
 def beside(finding: Finding, run: Run) -> Finding:
-    """Return a finding from the ledgers with what the dumps of its ranks say; without dumps as it is."""
+    """Return a finding from the ledgers with what the dumps of its ranks say; without dumps, unchanged."""
     parted = split(run)
     dumps = flight_recorder.find(sorted({os.path.dirname(process.file) for process in run.processes})) if parted is not None else {}
     if parted is None or not dumps:
@@ -80,7 +80,7 @@ def _told(run: Run, parted: Split, recording: Recording) -> Told:
 
 
 def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:
-    """Return the rank's own record of the call at which the ranks part, if it made one."""
+    """Return the rank's record of the call at which the ranks part, if it made the call."""
     if parted.group is None or parted.what or not (parted.calls or rank in parted.here):
         return None
     return record(standing, parted.group.id, parted.number)
@@ -151,7 +151,7 @@ def _may_be_from_cpp(standing: Standing, entry: RecorderEntry) -> bool:
 
 
 def _wall(standing: Standing, mono_ns: int) -> float:
-    return standing.ledger.when(mono_ns)  # On the clock of the rank's own host, as the recorder's times are.
+    return standing.ledger.when(mono_ns)  # On the clock of the rank's host, as the recorder's times are.
 
 
 def _described(entry: RecorderEntry) -> str:
@@ -161,7 +161,7 @@ def _described(entry: RecorderEntry) -> str:
 
 
 def _site(entry: RecorderEntry) -> Optional[Site]:
-    """Return the innermost line that is the job's own."""
+    """Return the innermost line of the job."""
     sites = own_frames([frame for frame in reversed(entry.frames) if frame.file])
     return sites[-1] if sites else None
 

@@ -17,7 +17,7 @@ TEXTS = ("title", "symptom", "evidence", "remedy")
 
 
 class Evidence(msgspec.Struct, omit_defaults=True, frozen=True):
-    """A line of a log, the line of the job that it speaks of, and what it shows."""
+    """A line of a log, the line of the job that it is about, and what it shows."""
 
     file: str = ""
     line: int = 0
@@ -33,16 +33,16 @@ class Finding:
     slug: str
     cause: str
     severity: str  # error: it ended or hung the job, or will; warning: the job goes on, and does not do what it seems to.
-    ranks: List[int]  # The guilty ones; empty if the whole job is.
+    ranks: List[int]  # The guilty ranks; empty if the whole job is.
     verdict: str  # One sentence, with numbers.
     evidence: List[Evidence]
     remedy: str  # The exact change to make.
     fix: str = ""  # The remedy's name for DDP_PROBE_FIX.
     confidence: str = HIGH
     consequences: List[str] = field(default_factory=list)  # What followed from it.
-    when: float = field(default=0.0, repr=False)  # Of the first sign of it.
-    explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for; those need no finding of their own.
-    edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be followed alone: change.Edit, each.
+    when: float = field(default=0.0, repr=False)  # Time of its first sign.
+    explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for, which need no other finding.
+    edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be applied by a program: change.Edit, each.
 
 
 class Undecided(NamedTuple):
@@ -50,7 +50,7 @@ class Undecided(NamedTuple):
 
     slug: str
     because: str
-    explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence speaks of already.
+    explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence already mentions.
     next: str = ""  # What a person tries next: never end on "undecided" without it.
 
 
@@ -80,13 +80,13 @@ class Rule(NamedTuple):
     cause: str  # A key of the vocabulary of causes.
     title: str  # One sentence: what is wrong.
     symptom: str  # What a person sees.
-    evidence: str  # What in the logs proves it, and what tells it from similar causes.
+    evidence: str  # What in the logs proves it, and what distinguishes it from similar causes.
     remedy: str  # What to change, with the lines to write.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.
     printed: Tuple[Printed, ...] = ()
-    yields_to: Tuple[str, ...] = ()  # Slugs of rules that, if they are found as well, are the better answer.
+    yields_to: Tuple[str, ...] = ()  # Slugs of rules that are the better answer if they also have a finding.
     last_resort: bool = False  # It says only which rank was first, not why: any other finding is the better answer.
     needs_all: bool = False  # It needs the files of all ranks: if a file or a line is missing, it is undecided.
 

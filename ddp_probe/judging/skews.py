@@ -31,7 +31,7 @@ class Skew(NamedTuple):
 
 
 def compare(name: str, values: Mapping[int, str], launchers: List[str]) -> Optional[Skew]:
-    """Return how a value differs between ranks; a value of its own for each of three and more is meant to differ."""
+    """Return how a value differs between ranks; if three or more ranks all differ, the value is meant to differ."""
     tally = Counter(values.values())
     if len(tally) < 2 or (len(tally) == len(values) > 2):
         return None

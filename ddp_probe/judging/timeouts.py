@@ -1,4 +1,4 @@
-"""Reads what the timeouts of a plain log tell: who waits in which collective, who is behind, who is silent, and that all have come."""
+"""Reads from the timeouts of a plain log who waits in which collective, who is behind, who is silent, and whether all have arrived."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Set
@@ -12,7 +12,7 @@ _WAIT = re.compile(r"\[Rank (\d{1,6})\] %s(\d{1,12}), OpType=(\w{1,40})(?:, Nume
 _STATE = re.compile(
     r"\[PG [^\n\]]{0,80}\bRank (\d{1,6})\][^\n]{0,160}?last enqueued (?:\w+ )?work: (\d{1,12}), last completed (?:\w+ )?work: (\d{1,12})"
 )
-_OTHER_GROUP = re.compile(r"\[PG (?:ID )?[1-9]|\b(?:tensor|pipeline)[-_](?:model[-_])?parallel")  # Each group counts its own numbers.
+_OTHER_GROUP = re.compile(r"\[PG (?:ID )?[1-9]|\b(?:tensor|pipeline)[-_](?:model[-_])?parallel")  # Each group counts separately.
 _BEFORE = re.compile(r"Traceback \(most recent call last\)|out of memory|ncclRemoteError|NCCL WARN|exitcode", re.IGNORECASE)
 
 
@@ -31,7 +31,7 @@ class Timeouts(NamedTuple):
     waits: Dict[int, Wait]
     enqueued: Dict[int, int]
     one_group: bool  # Numbers of two ranks can be compared.
-    barrier: bool  # A barrier is spoken of, which is a reduction of one element, too.
+    barrier: bool  # It mentions a barrier, which is also a reduction of one element.
     first: bool  # Nothing before them says that something else failed.
 
     @property
@@ -43,7 +43,7 @@ class Timeouts(NamedTuple):
 
     @property
     def all_came(self) -> bool:
-        """Return whether each rank below the highest had enqueued the one collective in which all of them wait."""
+        """Return whether each rank up to the highest had enqueued the single collective in which all of them wait."""
         kinds = set(self.waits.values())
         every = set(self.waits) == set(range(len(self.waits))) == set(self.enqueued) and len(self.waits) > 1
         return every and len(kinds) == 1 and min(self.enqueued.values()) > min(wait.number for wait in kinds)

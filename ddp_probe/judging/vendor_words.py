@@ -51,10 +51,10 @@ PLUGIN_LIBRARY = r"(?:%s|torch_ccl|oneccl_bindings_for_pytorch|Ascend|habana_fra
 """The loader's words for a library of a plugin, or of the toolkit that it needs, which misses a symbol."""
 
 SPOKEN_OF = r"\b(?:%s|%s|%s|(?:%s):\d)\b" % (MODULES, BACKENDS, _any(known.smi for known in _WITH_PLUGIN), DEVICES)
-"""A text speaks of an accelerator that has a plugin: of its module, its backend, its tool or one of its devices."""
+"""Matches a text about an accelerator that has a plugin: its module, its backend, its tool or one of its devices."""
 
 
-# How torch says that the job asks for CUDA and has none: one list for the rules that tell apart who asks.
+# How torch says that the job requests CUDA and has none: one list for the rules that distinguish who requested it.
 
 # torch 1.x and 2.x, CPU builds and CUDA builds without a driver; the last line is the dispatcher's way to say it.
 NO_CUDA = (

@@ -28,7 +28,7 @@ def of_others(failure: Failed) -> bool:
 
 
 def waited(failure: Failed) -> bool:
-    """Tell whether a rank that had joined the group stopped waiting for another one."""
+    """Tell whether a rank that had joined the group stopped waiting for another."""
     return failure.process is not None and joined(failure.process) and not starting(failure) and TIMED_OUT.search(failure.text) is not None
 
 

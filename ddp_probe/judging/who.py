@@ -14,7 +14,7 @@ def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:
 
 
 def deaths(run: Run) -> Dict[int, Death]:
-    """Return how ranks ended, as their launchers tell, by rank."""
+    """Return how ranks ended according to their launchers, by rank."""
     return {death.rank: death for death in reversed(run.deaths) if death.rank is not None}
 
 
@@ -25,13 +25,13 @@ def through(run: Run, calls: "Iterable[LoggedCall[Any]]") -> List[Failed]:
 
 
 def told(rule: Rule, run: Run) -> Iterator[Match]:
-    """Yield the failures with one of the rule's texts that a probe recorded: plain logs are the judge's to ask about."""
+    """Yield the failures with one of the rule's texts that a probe recorded: the judge asks about plain logs."""
     return (match for match in matches(rule, run) if match.failure.process is not None)
 
 
 # Tells a logged failure from a logged warning: torch warns of every attempt to connect, in jobs that go on to do well.
 
-# The beginning of a pattern that has to be found in one line, other than a warning of torch's C++ or Python log.
+# The beginning of a pattern that must match within one line, other than a warning of torch's C++ or Python log.
 NO_WARNING = r"(?m:^)(?!(?:\[rank\d+\]: ?)?\[?W(?:\d{4})? )[^\n]*?"
-# The beginning of a pattern that has to be found in an exception.
+# The beginning of a pattern that must match within an exception.
 RAISED = r"(?:Error|Exception|Assertion\w*|Exit)\b: .*?"

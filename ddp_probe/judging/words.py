@@ -22,7 +22,7 @@ def subject(ranks: Sequence[int], one: str = "", many: str = "") -> str:
 
 
 def by_number(ranks: Sequence[int], one: str, many: str) -> str:
-    """Return the word for one rank, or for several; a process without a rank is one."""
+    """Return the word for one rank, or for several; a process without a rank counts as one."""
     return one if len(set(ranks)) < 2 else many
 
 

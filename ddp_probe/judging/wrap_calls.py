@@ -46,13 +46,13 @@ class Wrapped(NamedTuple):
 
     @property
     def devices(self) -> List[str]:
-        """Return the devices of its parameters, the one with most first."""
+        """Return the devices of its parameters, the device with most first."""
         held = self.placement.devices
         return sorted(held, key=lambda device: (-held[device].count, device))
 
     @property
     def survived(self) -> bool:
-        """Tell that the wrap came back."""
+        """Tell whether the wrap returned."""
         return self.call.end is not None and self.call.failure is None
 
     @property
@@ -75,7 +75,7 @@ def wraps(run: Run) -> List[Wrapped]:
 
 
 def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
-    """Return those that DDP refused and that ended the rank; if the launcher ended it before the answer, the placement decides."""
+    """Return those that DDP refused and that ended the rank; if the launcher ended the rank before the answer, the placement decides."""
     return [wrapped for wrapped in chosen if wrapped.call.open or any(failure.fatal for failure in failures(run, [wrapped]))]
 
 
@@ -110,7 +110,7 @@ def _usable(found: schema.Card, process: LoggedProcess, backend: str) -> bool:
 
 
 def seen(found: schema.Card) -> str:
-    """Return an accelerator as a sentence has it: 8 gcu cards are there."""
+    """Return an accelerator for use in a sentence: 8 gcu cards are there."""
     if found.count:
         return "%s %s there" % (counted(found.count, found.name + " card"), "is" if found.count == 1 else "are")
     return "%s cards are there" % found.name
@@ -140,7 +140,7 @@ def _short(file: str) -> str:
 
 
 def remedied(wrapped: Wrapped, *names: str) -> bool:
-    """Tell whether a remedy with this name was at work in the rank: the call did not do what it asked for."""
+    """Tell whether a remedy with this name was active in the rank: the call did not do what it was written to do."""
     return any(call.begin.remedy in names and not call.begin.precaution for call in wrapped.process.calls(schema.Remedied))
 
 
@@ -172,7 +172,7 @@ def all_ids(chosen: Sequence[Wrapped]) -> str:
 
 def _in_source(wrapped: Wrapped) -> str:
     """Return device_ids as the job's call has them, if its source is at hand."""
-    from ddp_probe.judging import job_calls  # As in Rule.found.
+    from ddp_probe.judging import job_calls  # Imported here for the reason given in Rule.found.
 
     own = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
     return own.get("was", "") if own is not None else ""
@@ -255,7 +255,7 @@ def without_ids(wrapped: Wrapped) -> change.Change:
 
 
 def _in_the_config(wrapped: Wrapped) -> change.Change:
-    """The Runner reads model_wrapper_cfg from its configuration: a file, the argument of from_cfg, or its own argument cfg."""
+    """The Runner reads model_wrapper_cfg from its configuration: a file, the argument of from_cfg, or its argument cfg."""
     outer, site = runner(wrapped), wrapped.call.site
     config = _config_file(wrapped)
     given = outer.begin.wrapper_cfg if outer is not None else {}
@@ -287,7 +287,7 @@ def _config_file(wrapped: Wrapped) -> str:
 
 
 def _arguments(argv: List[str]) -> List[str]:
-    """Return what the program was given: what comes after it."""
+    """Return the program's arguments: what follows it."""
     program: Optional[int] = next((number for number, part in enumerate(argv) if number and part.endswith(".py")), None)
     return argv[program + 1 :] if program is not None else argv[1:]
 

@@ -1,6 +1,6 @@
 """Opens a bundle, which `bundle` has written elsewhere: its files are read as those of the run itself, on any machine.
 
-While one is open, what only the host of the job could tell comes from the bundle: which processes ran, at which time, and the job's source.
+While one is open, what only the host of the job knows is taken from the bundle: which processes ran, at which time, and the job's source.
 A bundle that was unpacked by hand is a folder with bundle.json, and is read in the same way.
 
 It is somebody else's file: unpacking it can neither write elsewhere nor fill the disk or the memory.
@@ -19,7 +19,7 @@ from ddp_probe.reading import remote
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
 from ddp_probe.shared.schema import UNREADABLE
 
-MOST_BYTES = 1 << 28  # Of a bundle without its compression; bundle writes fewer.
+MOST_BYTES = 1 << 28  # Uncompressed size of a bundle; `bundle` writes less.
 MOST_FILES = 100_000
 _LONGEST = 400  # Characters of a name.
 _PIECE = 1 << 16
@@ -90,7 +90,7 @@ def _members(tar: Any, folder: str) -> None:
             raise _HostileError("It holds %r, which is not a plain file." % member.name[:200])
         target = os.path.join(folder, *_parts(member.name))
         source = tar.extractfile(member)
-        assert source is not None  # Of a plain file there always is one.
+        assert source is not None  # A plain file always has one.
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         with open(target, "xb", opener=_private) as file:
             left -= _copy(source, file, left, member.name[:200])
@@ -144,14 +144,14 @@ _FEW = 4  # How many entries at the top of an archive are looked at: a bundle ha
 class HeldFile(msgspec.Struct):
     """One file of a bundle."""
 
-    path: str  # In the bundle.
+    path: str  # Its path in the bundle.
     kind: str
     bytes: int
-    bytes_left_out: int = 0  # Of its middle, in whole lines.
+    bytes_left_out: int = 0  # Cut from its middle, in whole lines.
 
 
 class Manifest(msgspec.Struct):
-    """What a bundle holds, and what only the host of the job could tell."""
+    """What a bundle holds, and what only the host of the job knows."""
 
     bundle: int
     ddp_probe: str = ""
@@ -190,7 +190,7 @@ class OpenBundle:
         return os.path.join(self.folder, inside) if inside else ""
 
     def shown(self, text: str) -> str:
-        """Return a text in which the bundle has its own name instead of that of the folder in which it was unpacked."""
+        """Return a text in which the folder where the bundle was unpacked is replaced by the bundle's name."""
         return text.replace(self._root, self.name).replace(self.folder, self.name)
 
 
@@ -249,7 +249,7 @@ def unpack(paths: Sequence[str], stack: contextlib.ExitStack) -> Optional[OpenBu
 
 @contextlib.contextmanager
 def reading(found: OpenBundle) -> Iterator[List[str]]:
-    """Yield the paths inside an unpacked bundle; while it is open, messages give it its own name."""
+    """Yield the paths inside an unpacked bundle; while it is open, messages use the bundle's name."""
     try:
         with within(found):
             yield found.paths

@@ -30,7 +30,7 @@ class Head(msgspec.Struct):
     ts: str = ""
     mono_ns: int = 0
     rank: Optional[int] = None
-    timestamp: Union[str, float, None] = None  # What structlog's TimeStamper writes, in a log of the job's own.
+    timestamp: Union[str, float, None] = None  # What structlog's TimeStamper writes, in a log that the job itself writes.
 
     @property
     def when(self) -> Optional[float]:

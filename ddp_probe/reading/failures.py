@@ -31,7 +31,7 @@ _ENDS = (schema.ProcessEnd, schema.LauncherEnd)  # Their site is the line of the
 def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
     """Return all failures, earliest first. Failures from plain logs, with the line number as the time, come after those of the probe.
 
-    If no rank left a file, what the launchers did not get from a child is the run's.
+    If no rank left a file, failures of launchers that came from no child belong to the run.
     `reported` has the children's exceptions that launchers reported, by rank.
     """
     lost = any(_has_failed(launcher) for launcher in run.launchers)
@@ -56,7 +56,7 @@ def _has_failed(launcher: LoggedProcess) -> bool:
 
 
 def consequence(words: str) -> str:
-    """Return what an exception reports about another process; empty if it is a failure of its own."""
+    """Return what an exception reports about another process; empty if it is an original failure."""
     if words.startswith("KeyboardInterrupt"):
         return INTERRUPTED
     if _LAUNCHER.search(words):

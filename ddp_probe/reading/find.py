@@ -281,7 +281,7 @@ def is_ours(path: str) -> bool:
 
 
 def jobs_logs(folders: Sequence[str]) -> List[str]:
-    """Return the other files of JSON lines in the folders of a run: the job's own."""
+    """Return the other files of JSON lines in the folders of a run: those that the job wrote."""
     found: List[str] = []
     for folder in folders:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Reads dumps of torch's Flight Recorder that lie in a run's folder: which collectives a rank has issued, by torch's own account.
+"""Reads dumps of torch's Flight Recorder that lie in a run's folder: which collectives a rank has issued, according to torch.
 
 torch writes PREFIX<rank> as a pickle, newer versions also JSON. A dump is somebody else's file: it is read without unpickling any object, with a
 limit on its size, and what is not as expected is a sentence in `problem`, not an exception.
@@ -33,10 +33,10 @@ class _RefusedError(Exception):
 class RecorderEntry(NamedTuple):
     """One collective, or one point-to-point call, as the recorder has it."""
 
-    number: int  # Of the entry in the dump, counted from 1.
+    number: int  # Number of the entry in the dump, counted from 1.
     group: str  # torch's name of the group.
     seq: int  # Number of the collective in its group, those that C++ has issued included.
-    op: str  # As torch names it, without the backend: all_reduce, _all_gather_base.
+    op: str  # torch's name for it, without the backend: all_reduce, _all_gather_base.
     backend: str
     sizes: Tuple[Tuple[int, ...], ...]
     state: str  # scheduled, started or completed; gloo leaves it at scheduled.

@@ -14,7 +14,7 @@ from ddp_probe.shared.schema import UNREADABLE
 SUFFIX = ".fold"
 LARGEST = 1 << 30  # Bytes of a fold, or of one held file, uncompressed.
 _MAGIC = b"ddp_probe fold 1\n"
-_SIZES = struct.Struct("<QQ")  # Of the fold, and of the list of held files, compressed.
+_SIZES = struct.Struct("<QQ")  # Compressed sizes of the fold and of the list of held files.
 _LEVEL = 6
 
 
@@ -123,7 +123,7 @@ def _unpacked(data: bytes, size: int) -> bytes:
     return found
 
 
-# Gives the files that a fold holds a place on this disk, when one is asked for. Every other path is its own place.
+# Puts a file that a fold holds on this disk when it is needed. Every other path stands for itself.
 
 _INSIDE = SUFFIX + "/"
 _LISTS = 64  # At most this many lists of held files are remembered: rules look at a few ranks.
@@ -145,7 +145,7 @@ def held_bytes(path: str) -> Optional[bytes]:
 
 
 def held_names(folder: str) -> Optional[List[str]]:
-    """Return the names of the files that a fold holds; None if this is not one."""
+    """Return the names of the files that a fold holds; None if this is not a fold."""
     return list(_files(folder)) if folder.endswith(SUFFIX) and os.path.isfile(folder) else None
 
 
@@ -161,7 +161,7 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
 
 @lru_cache(maxsize=None)
 def _place(fold: str, name: str) -> str:
-    """Write a held file to a folder of this process, under a name of our own; an empty string if the fold does not hold it."""
+    """Write a held file to a folder of this process, under a new name; an empty string if the fold does not hold it."""
     entry = _files(fold).get(name)
     data = held_data(fold, entry) if entry is not None else None
     if entry is None or data is None:

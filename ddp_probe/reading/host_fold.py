@@ -108,7 +108,7 @@ class _Folder:
     def __init__(self, name: Callable[[str], str]) -> None:
         self._name = name
         self._events: List[schema.Event] = []
-        self._numbers: Dict[int, int] = {}  # By id; the events are alive meanwhile.
+        self._numbers: Dict[int, int] = {}  # By id, which is valid because the events stay alive.
         self._kinds: Dict[int, int] = {}
         self._ledgers = LedgerFolder()
         self._found: List[Dict[str, Any]] = []

@@ -35,7 +35,7 @@ def _is_own(frames: Sequence[Site], index: int) -> bool:
 
 
 def _starts_a_child(called: Sequence[Site]) -> bool:
-    """Tell whether what a command line has called is multiprocessing's beginning of a child: nobody has written that line."""
+    """Tell whether a command line calls multiprocessing's start of a child, a line that no person wrote."""
     return any(frame.function in _BEGINS and _STARTS_CHILDREN.search(frame.file) is not None for frame in called)
 
 
@@ -64,7 +64,7 @@ def _cut(text: str) -> str:
 
 # Gives the calls of spawned children the line of the job that started the children, if no line of the job is above the call in the child itself.
 #
-# That is so if a library spawns functions of its own, as Lightning's ddp_spawn does.
+# This happens if a library spawns its own functions, as Lightning's ddp_spawn does.
 
 
 def place_spawned(run: Run) -> None:
@@ -78,7 +78,7 @@ def place_spawned(run: Run) -> None:
         calls = [(call.site, call.end) for call in launcher.calls(schema.LauncherGroup) if call.site is not None]
         for site, end in calls:
             by_pid.update(dict.fromkeys(end.children.values() if end is not None else (), site))
-        only = calls[0][0] if len(calls) == 1 else None  # A call that failed tells no pids.
+        only = calls[0][0] if len(calls) == 1 else None  # A failed call has no pids.
         for process in by_host.get(launcher.host, ()):
             _place(process, by_pid.get(process.pid, only))
 

@@ -13,7 +13,7 @@ class JobFile(NamedTuple):
     """One file of the job, in its current state."""
 
     text: str
-    changed: float  # In seconds since 1970.
+    changed: float  # Seconds since 1970.
 
 
 _NOTING: List[Dict[str, JobFile]] = []

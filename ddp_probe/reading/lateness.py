@@ -24,10 +24,10 @@ _WORDS = {
     "evaluating": "validation",
     ELSEWHERE: "code that the probe does not time",
 }
-_LEAST = 0.05  # Of a step: less is not worth a word.
+_LEAST = 0.05  # Share of a step: less is not worth mentioning.
 _MINUTE = 60_000_000  # Microseconds.
 _MOST_NUMBERS = 1 << 20  # StepTimes times ranks that are compared.
-_OFTEN = 0.4  # Of the steps: with noise, a rank that is late by two deviations is the last of eight in six of ten steps.
+_OFTEN = 0.4  # Share of the steps: with noise, a rank that is late by two deviations is the last of eight in six of ten steps.
 _SURE = 4.0  # Standard deviations above what chance would give.
 _WAITING = (
     ("waiting",),
@@ -35,12 +35,12 @@ _WAITING = (
     ("backward", "waiting", "forward"),  # DistributedDataParallel's forward may wait as well: for the buffers of rank 0.
     ("backward", "waiting", "forward", "optimizer", ELSEWHERE),  # With a card, the host waits wherever it needs a result.
 )
-"""The parts in which ranks may wait. What is not among these is their own time; the first that names somebody counts."""
+"""The parts in which ranks may wait. Time in none of these is a rank's own; the first part that names a rank counts."""
 _Columns = Dict[int, List[int]]
 
 
 class StepMember(NamedTuple):
-    """What has to be known of one rank."""
+    """What the comparison needs of one rank."""
 
     steps: StepTimes = StepTimes()
     sums: Sequence[CallSum] = ()
@@ -54,7 +54,7 @@ class LateRanks(NamedTuple):
     ranks: List[int]
     others: List[int]
     steps: int  # How many steps were compared.
-    last_in: int  # In how many of them one of these ranks was the last.
+    last_in: int  # The number of steps in which one of these ranks was last.
     behind: int
     took: int
     waited: int  # How much longer the others wait than these.
@@ -85,7 +85,7 @@ class Waited(NamedTuple):
     """The part of some time in which a rank has waited longer than the rank that waits least."""
 
     share: float
-    seconds: float  # Of how many seconds: a minute, or less if the steps that are kept reach back less far.
+    seconds: float  # The seconds compared: a minute, or less if the kept steps do not reach back that far.
 
 
 def milliseconds(micros: int) -> str:
@@ -117,7 +117,7 @@ def _two(group: Group) -> List[int]:
 
 
 def late(members: Mapping[int, StepMember]) -> Optional[LateRanks]:
-    """Return who is late; None if nobody is, or if there are too few steps."""
+    """Return which ranks are late; None if none is, or if there are too few steps."""
     late_ranks = [one for ranks in comparable(members) for one in [_late_of({rank: members[rank].steps for rank in ranks})] if one is not None]
     if not late_ranks:
         return None
@@ -283,5 +283,5 @@ def _of(middle: Mapping[int, int], ranks: Sequence[int]) -> int:
 
 
 def _middle(values: Sequence[int]) -> int:
-    """Return the median; of an even number the lower one."""
+    """Return the median; the lower one if their number is even."""
     return sorted(values)[(len(values) - 1) // 2]

@@ -105,7 +105,7 @@ def _keys_in(event: Dict[str, Any]) -> List[_Key]:
 
 
 def _met(method: str, address: Any, port: Any, host: Any) -> List[_Key]:
-    """Return at which address a process group met: the program's own, or that of the environment at the time of the call."""
+    """Return at which address a process group met: the one that the program gave, or that of the environment at the time of the call."""
     if method.startswith("tcp://"):
         address, _, port = method[len("tcp://") :].partition("?")[0].rstrip("/").rpartition(":")
     return [("ranks", _qualified(str(address), host), str(port))] if address and port else []
@@ -125,7 +125,7 @@ def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key
 
 
 def _qualified(address: str, host: Any) -> str:
-    """Name the host with a loopback address: each host has its own."""
+    """Add the host to a loopback address: each host has one."""
     return "%s of %s" % ("loopback", host) if address in _LOOPBACK else address
 
 

@@ -115,7 +115,7 @@ def _row_as_of(row: Dict[str, int], end: int) -> Dict[str, int]:
     return row
 
 
-# The file of a ledger as lines of JSON, which are small, can be searched, and can be given away once names are taken out of them.
+# A ledger's file as lines of JSON, which are small, can be searched, and can be shared once names are removed.
 #
 # The lines hold all that the file holds: its header, then each text, phase, sum, step and record, with the names of shared/ledger_schema.py. A
 # field with its usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line
@@ -242,7 +242,7 @@ def _opened(head: _Row) -> _Row:
 
 
 def _short(row: _Row, usual: _Row) -> _Row:
-    """Leave out what is as usual. A rank of 0 is there: nobody looks for it in what is missing."""
+    """Leave out what has its usual value. A rank of 0 is written: nobody would infer it from its absence."""
     return {name: value for name, value in row.items() if value != usual.get(name, 0) or name in ("rank", "text")}
 
 

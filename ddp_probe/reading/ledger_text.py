@@ -140,7 +140,7 @@ class _File:
         self.phases[place] = (count, now, self._left(words, now + 100), count, self._site(words), 0, count)
 
     def _step(self, words: Dict[str, Any]) -> None:
-        """Add a step that begins when the previous one ended, with noise of up to 1 %, another for each rank and step."""
+        """Add a step that begins when the previous one ended, with noise of up to 1 %, different for each rank and step."""
         number = len(self.steps) + 2
         noise = 1 + (hash((self.rank * 7919 + number) * 104729) % 1000 - 500) * 2e-5
         times = {name: int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}

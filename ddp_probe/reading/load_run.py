@@ -272,7 +272,7 @@ def _in_call(process: LoggedProcess) -> bool:
 
 
 def _named(failure: Failure) -> int:
-    """Return the child that torch names in its message, or -1: a program that joins its children itself, as Lightning does, reports no end of one."""
+    """Return the child that torch names in its message, or -1: a program that joins its children, like Lightning, does not report their ends."""
     match = _WHO.search(failure.message)
     return int(match.group(1)) if match else -1
 

@@ -13,7 +13,7 @@ from ddp_probe.shared.schema import UNREADABLE
 
 LONGEST = 1 << 20
 _PIECE = 1 << 16
-_AS_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)  # By the probe.
+_AS_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)  # The probe's format.
 
 
 def lines(stream: BinaryIO, longest: int = LONGEST, tail: int = 0) -> Iterator[Tuple[int, bytes, bool]]:

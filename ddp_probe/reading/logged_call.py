@@ -29,14 +29,14 @@ WATCHERS = (
     schema.DeviceState,
     schema.CardsState,
 )
-"""The events that tell what was seen of the process and of its host, and not what the job did."""
+"""The events about the state of the process and its host, not about what the job did."""
 
 
 class LoggedCall(msgspec.Struct, Generic[E], eq=False):
     """One watched call, or one point in time: the events written before and after it.
 
     Its process says who wrote them: fields such as `rank` and `pid` are not kept in the events, so that those of all ranks can be shared.
-    It is a msgspec.Struct, as one is made in less than half the time of a plain object: a report makes millions.
+    It is a msgspec.Struct because that takes less than half the time of a plain object to make: a report makes millions.
     """
 
     begin: E  # Written before the call; if that line is missing, the one written after it.
@@ -48,7 +48,7 @@ class LoggedCall(msgspec.Struct, Generic[E], eq=False):
     until: Optional[float] = None
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both stand for one call: it is made again each time that it is asked for."""
+        """Return whether both stand for the same call: an object is made anew each time it is requested."""
         return isinstance(other, LoggedCall) and self.line == other.line and self.file == other.file
 
     def __hash__(self) -> int:
@@ -71,7 +71,7 @@ class LoggedCall(msgspec.Struct, Generic[E], eq=False):
 
     @property
     def is_watchers(self) -> bool:
-        """Return whether it tells what was seen of the process, such as that it stood still, and not what the job did."""
+        """Return whether it is about the state of the process, such as that it stood still, not about what the job did."""
         return isinstance(self.begin, WATCHERS)
 
     @property
@@ -92,9 +92,9 @@ class LoggedCall(msgspec.Struct, Generic[E], eq=False):
 
 # The kept calls of one process: for each kind of event the first, the last and the failed ones, as numbers and shared events.
 #
-# A hundred thousand ranks must fit in memory, so a LoggedCall is made when it is asked for. Two that stand for one call are equal.
+# A hundred thousand ranks must fit in memory, so a LoggedCall is made on request. Two that stand for the same call are equal.
 
-# Of each kind, a process keeps this many first and last calls and this many failures; in a launch of very many ranks, fewer.
+# A process keeps this many first calls, last calls and failures of each kind; fewer in a launch of very many ranks.
 MOST, FAILURES = 8, 16
 _VERY_MANY, _FEW = 1 << 14, 2
 _NEVER = float("-inf")
@@ -181,9 +181,9 @@ class KeptCalls:
     ) -> None:
         self.file = file
         self.kinds = kinds
-        self.events = events  # Of each call, the one written before it and the one written after it.
-        self.lines = lines  # Of both.
-        self.times = times  # Of both, by the clock of the process's host.
+        self.events = events  # Two for each call: the event written before it and the event written after it.
+        self.lines = lines  # The lines of both.
+        self.times = times  # The times of both, on the clock of the process's host.
 
     def of(self, name: str, offset: float) -> "List[LoggedCall[Any]]":
         """Return the kept calls of a kind, in order, with their times shifted."""

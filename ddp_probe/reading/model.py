@@ -76,7 +76,7 @@ class LoggedProcess:
         self.end: Optional[schema.Event] = None  # ProcessEnd or LauncherEnd
         self.last_at = LogLine(file, 0)
         self.last_when = 0.0
-        self.last_world_size: Optional[int] = None  # In its last line.
+        self.last_world_size: Optional[int] = None  # According to its last line.
         self.lines = 0
         self.bytes = 0
         self.full = False  # The file reached DDP_PROBE_MAX_BYTES; later events are not in it.
@@ -85,13 +85,13 @@ class LoggedProcess:
         self.open: Tuple[LoggedCall[Any], ...] = ()  # Calls that have not returned, by the clock of its host.
         self.unknown: Dict[str, int] = {}  # Events of an unknown version, by name.
         self.death: Optional[Death] = None
-        self.failures: List[Failed] = []  # The process's own, by time.
+        self.failures: List[Failed] = []  # Those of this process, by time.
         self.kept = NO_CALLS
         self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
         self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
         self._ledger: Optional[RankLedger] = None
         self.stood_until: Optional[float] = None  # When a signal from outside came, by its host's clock, if it was alive then.
-        self.state: Optional[str] = None  # Of a fold: the kernel's letter for it when that was made; None if that is not known.
+        self.state: Optional[str] = None  # In a fold, the kernel's letter for it at that time; None if unknown.
 
     # --- for rules
 
@@ -122,7 +122,7 @@ class LoggedProcess:
         return self.ledger_data if until is None else rank_ledger.as_of(self.ledger_file, self.ledger_data, until) or self.ledger_data
 
     def stand(self, until: float) -> None:
-        """Take the ledger as it was at this time, on the run's common clock: what the process did later tells nothing of where it stood."""
+        """Take the ledger as it was at this time, on the run's common clock: what the process did later does not show where it stood."""
         kept = self.ledger
         if kept is not None and kept.complete and kept.moved + self.offset > until:
             self._ledger = None
@@ -344,7 +344,7 @@ class Run:
         self.bundle: Any = None  # The bundle that it was read from; None if it is a run of this host.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()
-        self.facts: Dict[Any, Any] = {}  # What was found out about it, by the function that did.
+        self.facts: Dict[Any, Any] = {}  # Facts about it, by the function that computed them.
         self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})
         self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
 
@@ -353,7 +353,7 @@ class Run:
         return "<Run %r: %d of %s ranks, %d files>" % (self.name, len(self.ranks), self.expected or "unknown", len(self.inventory.files))
 
     def __getstate__(self) -> Dict[str, Any]:
-        """Leave out what was found out by functions: it is found out again."""
+        """Leave out the computed facts: they are computed again."""
         return {**self.__dict__, "facts": {}}
 
     @property

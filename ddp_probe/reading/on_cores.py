@@ -15,7 +15,7 @@ MOST = 1 << 12  # Parts: their numbers lie in a pipe, which holds four times as 
 _NUMBER = struct.Struct("<I")
 _HEAD = struct.Struct("<IQ")  # A part's number and the size of what follows.
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; fcntl names it from Python 3.10 on.
-_PIPE = 1 << 20  # Bytes: a child goes on while this process is busy with a part of its own.
+_PIPE = 1 << 20  # Bytes: a child goes on while this process is busy with its part.
 
 
 def available() -> int:
@@ -67,7 +67,7 @@ def _numbers(count: int) -> int:
     """Return a pipe from which each reader takes the number of the next part."""
     end, begin = os.pipe()
     os.set_blocking(begin, False)
-    with contextlib.suppress(BlockingIOError):  # A pipe may be smaller than usual; what nobody takes is made at the end.
+    with contextlib.suppress(BlockingIOError):  # A pipe may be smaller than usual; parts that nobody takes are made at the end.
         os.write(begin, b"".join(map(_NUMBER.pack, range(min(count, MOST)))))
     os.close(begin)
     return end
@@ -82,7 +82,7 @@ def _next(numbers: int) -> Optional[int]:
 def _child(numbers: int, there: Callable[[int], bytes], others: Sequence[int]) -> int:
     """Start a child that makes parts and sends them; return where they arrive."""
     end, begin = os.pipe()
-    with contextlib.suppress(OSError):  # All pipes of a person may hold only so much; it is slower with a small one.
+    with contextlib.suppress(OSError):  # The total size of a user's pipes is limited; a small pipe is slower.
         fcntl.fcntl(begin, _SET_PIPE_SIZE, _PIPE)
     if os.fork():
         os.close(begin)

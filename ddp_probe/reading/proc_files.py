@@ -1,4 +1,4 @@
-"""What /proc tells of the processes of this host: which there are, whose, what each is, and how it was started."""
+"""Reads from /proc which processes this host has, whose they are, what each is, and how it was started."""
 
 import os
 import pwd

@@ -279,7 +279,7 @@ def _on_several(parts: Sequence[Sequence[str]], readers: int, inventory: Invento
         read = Inventory()
         processes = _here(parts[number], read, shared, meter)
         for process in processes:
-            process.read_ledger()  # Now, as children do: the rules ask one after another.
+            process.read_ledger()  # Now, as children do, because the rules ask one after another.
         return _Part(processes, read)
 
     def there(number: int) -> bytes:

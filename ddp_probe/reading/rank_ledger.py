@@ -83,7 +83,7 @@ class RankLedger(NamedTuple):
     base: float = 0.0
     dropped: Dict[Tuple[str, Optional[LedgerSite]], int] = {}  # How often asynchronous work was thrown away, by operation and line.
     steps: StepTimes = StepTimes()  # The latest.
-    sums: Tuple[CallSum, ...] = ()  # Of collectives.
+    sums: Tuple[CallSum, ...] = ()  # Sums of collectives.
     raised: Tuple[Record, ...] = ()
     handler: Optional[Record] = None  # The first of the last calls that was made in a signal's handler.
 
@@ -188,7 +188,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     )
 
 
-_Known = Tuple[GroupCalls, "array[int]", int]  # Of equal calls of a rank: their group's calls, the numbers of these, and the call's number.
+_Known = Tuple[GroupCalls, "array[int]", int]  # For equal calls of a rank: the calls of their group, the numbers of these, and the call's number.
 
 
 class _Kept:

@@ -18,7 +18,7 @@ _BEGIN = re.compile(r"^(?:Timeout \(|Fatal Python error: )")
 _NO_ROOM = 1 << 22
 
 
-# faulthandler's text names neither the thread nor which one is the main thread. It writes the main thread last, as it was created first.
+# faulthandler's text does not name the threads. It writes the main thread last, because that was created first.
 def threads(text: str) -> List[ThreadStack]:
     """Return the threads of the last dump, the main one first."""
     dumps: List[List[ThreadStack]] = [[]]
@@ -175,7 +175,7 @@ class Branch:
 
     @property
     def branches(self) -> List["Branch"]:
-        """Return the branches, the one with most ranks first; the order depends on what they are alone."""
+        """Return the branches, the one with most ranks first; the order depends only on their content."""
         return sorted(self._next.values(), key=lambda each: (-len(each.ranks), min(each.ranks), each.step.frames if each.step else ()))
 
     @property
@@ -202,7 +202,7 @@ def steps(frames: Sequence[Site]) -> List[Step]:
         if frame is not job and id(frame) not in own:
             run.append(frame)
             continue
-        found += [_folded(run)] if run and found else []  # What starts the program leads every stack and tells nothing.
+        found += [_folded(run)] if run and found else []  # The start of the program leads every stack and says nothing.
         run = []
         found.append(Step(frame, own=True, folded=0, frames=(_key(frame),)))
     return [*found, _folded(run)] if run else found

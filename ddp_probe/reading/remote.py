@@ -15,7 +15,7 @@ from ddp_probe.shared.errors import ProbeError, UnusableError
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]*://")
 _MAGIC = re.compile(r"[*?\[]")
-_TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")  # As the file systems of fsspec call it.
+_TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")  # Its names in the file systems of fsspec.
 _SHOWN: Dict[str, str] = {}  # Files and folders that were brought here, and their addresses.
 
 
@@ -77,7 +77,7 @@ def _bring(address: str, folder: str) -> List[str]:
     store = address[: address.find(there.strip("/"))]  # The scheme, and of some stores the host.
     for match, place in places.items():
         _SHOWN[place] = store + match.lstrip("/")
-    for match, place in places.items():  # A file in one of these folders is named first.
+    for match, place in places.items():  # A file in one of these folders is listed first.
         _SHOWN.setdefault(os.path.dirname(place), store + posixpath.dirname(match).lstrip("/"))
     return list(places.values())
 
@@ -131,7 +131,7 @@ def _system(address: str) -> Tuple[Any, str]:
 
 @contextlib.contextmanager
 def _told(address: str) -> Iterator[None]:
-    """Say in two lines what a store says in an exception of its own: each has others."""
+    """Return in two lines what an exception of a store says: each store has other exceptions."""
     try:
         yield
     except (ProbeError, KeyboardInterrupt):

@@ -72,7 +72,7 @@ def _elsewhere(run: Run) -> List[int]:
 
 
 def of_nodes_seen(run: Run) -> Set[int]:
-    """Return the ranks of the nodes of which at least one rank has a file here, as far as its launcher told how many ranks a node has."""
+    """Return the ranks of the nodes of which at least one rank has a file here, if its launcher recorded how many ranks a node has."""
     found: Set[int] = set()
     for process in run.processes:
         size = process.started.environment.get("LOCAL_WORLD_SIZE", "")
@@ -144,8 +144,8 @@ def _attach(run: Run) -> None:
 
 # Finds the signal from outside that ended a run. What ranks do after it reached one of them does not tell where they stood before.
 #
-# A person's Ctrl-C, a scheduler's limit and an eviction all look alike: the first sign is a launcher that was told to stop, a rank that was
-# interrupted, or a rank whose handler of the signal makes a call of its own, and nothing has failed before. From then on the ledgers of all ranks are
+# A person's Ctrl-C, a scheduler's limit and an eviction all look alike: the first sign is a launcher that was asked to stop, a rank that was
+# interrupted, or a rank whose signal handler makes a call, and nothing has failed before. From then on the ledgers of all ranks are
 # taken as they were at that moment.
 
 _UNWINDING = 2.0  # Seconds between the call that an interrupt ended and the end of its process.
@@ -190,7 +190,7 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
 
 
 def _of_a_killed_launcher(run: Run) -> None:
-    """If every launcher has ended without a word, not even on a rank, what killed it came for the ranks too: who lost another tells only when."""
+    """If every launcher ended silently, without even a word on a rank, what killed it hit the ranks too: a rank that lost another only shows when."""
     lost = [failure.when for failure in run.failures if failure.fatal and failure.process is not None and not failure.process.is_launcher]
     own = any(failure.fatal and not failure.consequence for failure in run.failures)
     if not lost or own or not run.launchers or not all(map(_is_silent, run.launchers)):

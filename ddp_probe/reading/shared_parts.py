@@ -10,7 +10,7 @@ from ddp_probe.shared import schema
 
 _MANY = 1 << 12  # At most this many different values of one kind are remembered.
 _TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in eight was known is not looked up any more.
-_COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
+_COMPARED = (schema.HangSuspected, schema.Stacks)  # Compared by the clock that the ledger uses too.
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _TAKEN_OUT = frozenset(("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size", "host", "pid", "run", "span", "seconds"))
 _NUMBERS = (int, float, bool)
@@ -29,7 +29,7 @@ class _Known:
         self._values: Dict[Any, Any] = {}
         self._tried = self._hits = 0
         self.pays = True  # Whether values are likely to be known: the files that ranks load may all be different.
-        self.is_whole = True  # Whether no value has had parts of its own.
+        self.is_whole = True  # Whether no value so far had parts that can be shared separately.
         self.met = False  # Whether there was a value lately.
 
     def equal(self, key: Any, value: Any) -> Any:
@@ -72,7 +72,7 @@ class SharedParts:
         self._names: Dict[str, _Known] = {}
         self._kinds: Dict[Tuple[Tuple[str, KeptKind], ...], Dict[str, KeptKind]] = {}
         self._lines: Dict[bytes, array[int]] = {}
-        self.sequences: Dict[bytes, array[int]] = {}  # Of collectives, of ledgers from folds.
+        self.sequences: Dict[bytes, array[int]] = {}  # Collectives of ledgers from folds.
 
     def event(self, event: schema.Event) -> schema.Event:
         """Return an event without who wrote it and when, which its process and its call know."""
@@ -83,7 +83,7 @@ class SharedParts:
             return self.lightened(msgspec.convert(_bounded(msgspec.to_builtins(event)), type(event)))
 
     def lightened(self, event: schema.Event) -> schema.Event:
-        """Return an equal event if there is one."""
+        """Return the known event that equals this one, if any."""
         of = (type(event), event.phase)
         known = self._events.get(of)
         if known is None:

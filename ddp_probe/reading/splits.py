@@ -1,7 +1,7 @@
 """At which call the ranks part, and which side is to blame.
 
 Two things part them: other calls at one number of a group, or a call that some wait in and others do not come to. The rank that has left the
-sequence of calls that all make is to blame (shared/alignment.py). If there is none, the majority of the group tells, or both are named. Who waits
+sequence of calls that all make is to blame (shared/alignment.py). If there is none, the majority of the group decides, or both are named. Who waits
 for a rank that waits itself is a consequence.
 """
 
@@ -15,7 +15,7 @@ from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
 
-# Each kind of split is one rule's.
+# Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
 WORKING, HALTED, UNKNOWN = "working", "halted", "unknown"
 _SAME_SIZE = frozenset(
@@ -41,7 +41,7 @@ class Split(NamedTuple):
     unknown: Tuple[int, ...] = ()
     is_sure: bool = True
     what: str = ""  # What `here` wait in, if it is not a collective.
-    branch: int = 0  # The line of the `if` that tells who is wrong.
+    branch: int = 0  # The line of the `if` that shows which rank is wrong.
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next one.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
 
@@ -117,7 +117,7 @@ def _alike(standings: LedgerStandings, name: str, members: Set[int]) -> List[Tup
 def _at(
     standings: LedgerStandings, name: str, number: int, classes: List[Tuple[int, LedgerStanding, List[int]]]
 ) -> List[Tuple[LedgerCall, Tuple[int, ...]]]:
-    """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is one at most."""
+    """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is at most one."""
     sides: Dict[Tuple[object, ...], Tuple[LedgerCall, List[int]]] = {}
     stuck = any(_stuck(standings, standing, name, number) for _, standing, _ in classes)
     for _, standing, ranks in classes:
@@ -224,7 +224,7 @@ def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Spli
     waiting = {rank: standing for stall in stalls for rank, standing in stall.here.items()}
     free = [standings.ranks[rank] for stall in stalls for rank in stall.there if rank not in waiting]
     if any(standing.left is None for standing in free) or not any(_is_long(standings, standing) for standing in waiting.values()):
-        return None  # Who is in no call may yet come.
+        return None  # A rank that is in no call may still arrive.
     departure = _departure(standings, stalls)
     if departure is None:
         return None
@@ -245,7 +245,7 @@ def _departure(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Dep
 
 
 def narrowed(standings: LedgerStandings, parted: Split) -> Split:
-    """Return the split with one guilty rank if nothing but the sequence of calls tells which it is."""
+    """Return the split with one guilty rank if only the sequence of calls shows which it is."""
     if len(parted.blame) < 2:
         return parted
     departure = _departure(standings, [])

@@ -1,6 +1,6 @@
 """The place where one rank stands, from its ledger: in a call that has not come to an end, in a phase, or gone; since when, and for how long.
 
-For a job that runs and for one that has ended. What only the logs tell is added in judging/ledgers.py.
+For a job that runs and for one that has ended. What only the logs show is added in judging/ledgers.py.
 """
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
@@ -10,11 +10,11 @@ from ddp_probe.reading.whole_ledger import Group, Phase, Record
 from ddp_probe.shared.ledger_schema import ranks_of
 
 LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
-_AROUND = frozenset(("train",))  # It holds whole steps: it does not tell where a rank is.
+_AROUND = frozenset(("train",))  # It spans whole steps, so it does not show where a rank is.
 
 
 class Left(NamedTuple):
-    """That a rank takes part no more: how, since when, and its own exception, if it had one."""
+    """How and when a rank stopped taking part, and its exception, if it raised one."""
 
     how: str
     when: float

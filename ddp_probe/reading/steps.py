@@ -1,4 +1,4 @@
-"""The steps of one rank, by its ledger's ring of steps or by its calls: columns, as ten thousand ranks may have some."""
+"""The steps of one rank, by its ledger's ring of steps or by its calls: in columns, because ten thousand ranks may have some."""
 
 import sys
 from array import array

@@ -63,7 +63,7 @@ class Record(NamedTuple):
     is_async: bool
     is_inner: bool
     in_side_thread: bool
-    signal: int = 0  # In the handler of this one, by its number.
+    signal: int = 0  # The number of the signal whose handler made the call; else 0.
 
     @property
     def is_open(self) -> bool:

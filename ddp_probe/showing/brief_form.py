@@ -1,4 +1,4 @@
-"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons. Without a path, one more says which run it is."""
+"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons. Without a path, another line names the run."""
 
 import sys
 from typing import List
@@ -10,7 +10,7 @@ from ddp_probe.judging.words import named
 from ddp_probe.showing import inventory, safe
 
 LONGEST = 500
-MOST = 1500  # Characters of the whole form: a coding agent takes it in at once.
+MOST = 1500  # Characters of the whole form, so that a coding agent can read it at once.
 _REST = "And %d more: python -m ddp_probe report"
 GOOD_ORDER = "clear: %s finished normally, and no rule found a problem."
 _REASONS = 3

@@ -8,7 +8,7 @@ from ddp_probe.showing import safe
 from ddp_probe.showing.layout import StyledLine, item, sentence
 from ddp_probe.showing.paint import STRONG, WARN
 
-_NAMED = 3  # Of more than two more files, this many are named.
+_NAMED = 3  # How many files are named if there are more than two more.
 _SHOWN = 12  # Rows of one part of the listing; --json has all of them.
 
 

@@ -1,4 +1,4 @@
-"""The forms of a report, by name, and the files that it writes beside what it prints. A form's module is imported only if it is asked for.
+"""The forms of a report, by name, and the files that it writes besides what it prints. A form's module is imported only when it is used.
 
 A file is streamed, whole or not at all, and never over a file of somebody else. Its module has chunks(diagnosis), a generator of text that returns
 a note for the person.
@@ -43,7 +43,7 @@ def show(diagnosis: object, name: str) -> None:
 
 
 def refuse_to_follow(name: str) -> None:
-    """Refuse a form that is one whole document: what is printed twice is not a valid one."""
+    """Refuse a form that is one whole document: printed twice, it is not valid."""
     if not _form(name).follows:
         follow = ", ".join(form.name for form in FORMS if form.follows)
         raise UsageError(
@@ -149,7 +149,7 @@ def _need(form: FileForm) -> None:
 
 
 def write_files(files: List[WrittenFile], diagnosis: object) -> None:
-    """Write the files, and tell on stderr where each is and what to do with it."""
+    """Write the files, and say on stderr where each is and what to do with it."""
     for file in files:
         note = _write_file(file, importlib.import_module(file.form.module).chunks(diagnosis))
         told = "Written: %s, %s%s; %s." % (file.path, _size(_place(file)), "; %s" % note if note else "", file.form.then)

@@ -47,7 +47,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
 
 
 def _hint(finding: Finding, run: Run, width: int, say: Language) -> Iterator[StyledLine]:
-    """Yield the command for the rule's page over this run, so that it can be copied: in one line, or as a shell continues one."""
+    """Yield the command for the rule's page on this run, ready to be copied: on one line, or with a shell's line continuation."""
     command, bundle = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id, bundled.current()
     places = [_short(place) for place in run.folders or [log.file for log in run.texts]] if bundle is None else [bundle.name]
     names = safe.line(" ".join(map(shlex.quote, places)))
@@ -165,7 +165,7 @@ def log_line(at: LogLine, run: Run) -> str:
 
 
 def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) -> List[EvidenceGroup]:
-    """Merge texts that differ only in each rank's own number, which is then shown as LOCAL_RANK or RANK."""
+    """Merge texts that differ only in the rank's number, which is then shown as LOCAL_RANK or RANK."""
     processes = {process.file: process for process in run.processes if process.rank is not None}
     templates: Dict[str, List[Evidence]] = {}
     for evidence in items:
@@ -189,7 +189,7 @@ def _once(text: str, ranks: Set[int]) -> str:
 
 
 def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
-    """Return each text with its evidence; a single text if they differ only in each rank's own number."""
+    """Return each text with its evidence; a single text if they differ only in the rank's number."""
     exact: Dict[str, List[Evidence]] = {}
     for evidence in alike:
         exact.setdefault(evidence.text, []).append(evidence)
@@ -204,7 +204,7 @@ def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[
 
 
 def _word(column: Sequence[str], alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> str:
-    """Return the number common to all, or LOCAL_RANK or RANK if it is each rank's own number, else an empty string."""
+    """Return the number common to all, or LOCAL_RANK or RANK if it is the number of each rank, else an empty string."""
     if len(set(column)) == 1:
         return column[0]
     for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):

@@ -1,6 +1,6 @@
 """The form for GitHub Actions: workflow commands, which GitHub shows as annotations, at the line of the job if it lies in the checkout.
 
-The runner takes each line that begins with two colons as a command, so no line break of a log may reach it. It shows ten annotations of each level
+The runner takes each line that begins with two colons as a command, so no line break from a log may reach it. It shows ten annotations of each level
 for a step, and at most 4096 characters of one (_maxCountPerIssueType and _maxIssueMessageLength in actions/runner).
 """
 

@@ -81,7 +81,7 @@ def spaced(run: Run) -> List[str]:
 
 
 def command(run: Run) -> List[str]:
-    """Return the words of the command that started a run; empty if no process tells it."""
+    """Return the words of the command that started a run; empty if no process recorded it."""
     return next((words for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words), [])
 
 

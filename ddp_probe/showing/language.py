@@ -25,7 +25,7 @@ class Translated(NamedTuple):
 
 
 class Translations(NamedTuple):
-    """What the file of a language holds: the labels of the pages by the English ones, and the texts of rules and checks by ID.FIELD."""
+    """The content of a language's file: the labels of the pages by the English ones, and the texts of rules and checks by ID.FIELD."""
 
     labels: Dict[str, str]
     texts: Dict[str, Translated]
@@ -38,7 +38,7 @@ class Language(NamedTuple):
 
     @property
     def translations(self) -> Translations:
-        """Return what the file of this language holds; it is read when it is asked for first."""
+        """Return what the file of this language holds; it is read when it is first needed."""
         return _translations(self.name)
 
     def __call__(self, label: str) -> str:
@@ -57,7 +57,7 @@ class Language(NamedTuple):
         return self(text) if text in self.translations.labels else self(word) + gap + rest
 
     def of(self, page: Any, field: str) -> str:
-        """Return a text of a rule or a check; one that is not translated, or has changed since it was, is English."""
+        """Return a text of a rule or a check; a text without a translation, or that has changed since it was translated, is English."""
         english = str(getattr(page, field))
         translated = self.translations.texts.get(key(page, field))
         return translated.text if translated is not None and translated.text and translated.digest == digest(english) else english
@@ -93,7 +93,7 @@ def key(page: Any, field: str) -> str:
 
 
 def digest(english: str) -> str:
-    """Return what tells a translation whether its English text has changed."""
+    """Return the digest by which a translation shows whether its English text has changed."""
     import hashlib
 
     return hashlib.sha256(english.encode("utf-8")).hexdigest()[:8]

@@ -54,7 +54,7 @@ def _parts(text: str) -> Iterator[Tuple[str, str]]:
 
 
 def _units(word: str) -> List[str]:
-    """Return the characters of Chinese text one by one, each with the marks beside it; what has another letter in it, such as a path, is whole."""
+    """Return the characters of Chinese text one by one, each with the marks beside it; a run with other letters, such as a path, is one unit."""
     units: List[str] = []
     for segment in _SEGMENT.findall(word):
         for unit in segment if _is_wide(segment) else [segment]:
@@ -76,7 +76,7 @@ def sentence(text: str, width: int, indent: int = 0, style: str = "") -> Iterato
 
 
 def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
-    """Yield a rule's own text with its line breaks and indentation."""
+    """Yield a rule's text with its line breaks and indentation."""
     for part in text.strip("\n").split("\n"):
         bare = part.lstrip(" ")
         lead = " " * (indent + len(part) - len(bare))

@@ -1,4 +1,4 @@
-"""Masks what is given away: the fields of events, texts line by line, paths. It counts where it masked, and never keeps what.
+"""Masks what is shared with others: the fields of events, texts line by line, paths. It counts where it masked, and never keeps what.
 
 Events, ledgers and models stay JSON, and a text keeps its lines, so that a report over the bundle names the same lines. What needs no mask keeps
 its bytes. Besides what looks like a secret, the values that this host's environment has under the names of secrets are masked wherever they stand.
@@ -22,7 +22,7 @@ class Masker:
     """Masks everything of one bundle."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self.masked: Counter[str] = Counter()  # By where it stood.
+        self.masked: Counter[str] = Counter()  # Counted by place.
         self.already: Counter[str] = Counter()  # Masked by the probe when it was written.
         self._known = _known(environ)
         self._memory: Dict[str, str] = {}
@@ -38,7 +38,7 @@ class Masker:
         return self._counted(text, found, where)
 
     def page(self, text: str) -> str:
-        """Return a text of the bundle's own pages masked; most of it has been counted where it came from."""
+        """Return a text of the bundle's pages masked; most of it was counted at its source."""
         return self._mask(text)
 
     def fields(self, rows: List[Dict[str, Any]]) -> Any:

@@ -53,7 +53,7 @@ def _comments(lines: List[str]) -> int:
 
 
 def applied(lines: List[str], edits: Sequence[change.InSource]) -> Optional[List[str]]:
-    """Return the lines after all edits. They are applied from the last line to the first, so that no edit shifts another one's line."""
+    """Return the lines after all edits. They are applied from the last line to the first, so that no edit shifts the line of another."""
     changed: Optional[List[str]] = lines
     for edit in sorted(edits, key=_order):
         changed = _one(changed, edit) if changed is not None else None
@@ -175,7 +175,7 @@ def _offset(lines: List[str], line: int, column: int) -> int:
 
 
 def _margin(flat: str, span: _Span) -> str:
-    """Return what stands before an item in its line: blanks, if the item is on a separate line."""
+    """Return what precedes an item in its line: blanks, if the item is on a separate line."""
     return flat[flat.rfind("\n", 0, span.start) + 1 : span.start]
 
 
@@ -184,7 +184,7 @@ def _cut(flat: str, start: int, end: int, text: str) -> List[str]:
 
 
 def _appended(lines: List[str], node: ast.AST, last: Optional[_Span], text: str) -> List[str]:
-    """Return the lines with one more item in a call or a dictionary, on a separate line if the last one has that."""
+    """Return the lines with one more item in a call or a dictionary, on a separate line if the last item is on one."""
     flat, close = "\n".join(lines), _offset(lines, *job_calls.end(node)) - 1
     if last is None:
         return _cut(flat, close, close, text)
@@ -260,7 +260,7 @@ def _of_type(node: ast.AST, of: str) -> bool:
     return any(key == "type" and (getattr(value, "value", "") == of or getattr(value, "id", "") == of) for key, value in pairs)
 
 
-# The edits are the finding's own, from which its text is made too. The source is parsed, never run. If a line is not the call that the log
+# The edits are those from which the finding's text is made. The source is parsed, never run. If a line is not the call that the log
 # names, or one of several edits cannot be made, there is no diff rather than a wrong one.
 
 
@@ -315,7 +315,7 @@ def _by_file(edits: List[change.Edit]) -> "Dict[str, List[change.InSource]]":
 
 
 def _name(path: str) -> str:
-    """Return a path that `patch -p1` accepts in the current folder, or in the file's own folder."""
+    """Return a path that `patch -p1` accepts in the current folder, or in the folder of the file."""
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) else os.path.basename(path)
 

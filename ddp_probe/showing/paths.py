@@ -1,4 +1,4 @@
-"""Short names of files: in full the first time, then only the last part; and which file stands behind each, for terminals with hyperlinks."""
+"""Short names of files: in full the first time, then only the last part; and the file for each name, for terminals with hyperlinks."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class Paths:
 
     def __init__(self, run: Run, space: str = " ") -> None:
         self.places = Places(run)
-        self._space = space  # What stands for a space in a path: layout.GLUE if the text will be wrapped.
+        self._space = space  # Replaces a space in a path: layout.GLUE if the text will be wrapped.
         self._named: Dict[str, str] = {}  # File name to its full path.
         self._printed: Set[str] = set()
 

@@ -1,4 +1,4 @@
-"""The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
+"""The state of one rank, from its events: its devices, its progress, its last event and how it ended."""
 
 import os
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
@@ -40,8 +40,8 @@ class RankState(NamedTuple):
     last: str  # What it did last: an event, or a call of its ledger.
     site: str  # The line of the job that did it.
     end: str
-    memory: str = ""  # The most that it has held on its card, if that tells ranks apart.
-    waited: str = ""  # How much longer it waits in a step than a rank that is late, if one is.
+    memory: str = ""  # The most that it held on its card, if that differs between ranks.
+    waited: str = ""  # How much longer it waits in a step than a late rank, if there is one.
     near: str = ""  # Which limit of memory is near: of its card, its host or /dev/shm.
 
 
@@ -133,13 +133,13 @@ def _visible(card: schema.Card) -> str:
 
 
 def _phase(process: LoggedProcess) -> str:
-    """Return the phase that the last call tells that tells one."""
+    """Return the phase from the last call that has one."""
     told = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
     return max(told)[1] if told else "starting"
 
 
 def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
-    """Yield the calls of a kind that tell a phase: the last one, or if a call tells none once it has returned, each that has not."""
+    """Yield the calls of a kind from which a phase follows: the last one, or, if a call that has returned has none, each that has not."""
     doing, done = _PHASES[name]
     calls = process.kept.of(name, process.offset) if not done else filter(None, [process.kept.one(name, -1, process.offset)])
     for call in calls:

@@ -11,7 +11,7 @@ from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG
 from ddp_probe.showing.rank_state import RankState
 
-FEW = 8  # Up to this many ranks, devices are shown with their own numbers.
+FEW = 8  # Up to this many ranks, devices are shown with their real numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
 NOTE = "N stands for the rank's own LOCAL_RANK."
 _Key = Tuple[str, ...]
@@ -46,7 +46,7 @@ class Table(NamedTuple):
 
 
 def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last: bool = True) -> Table:
-    """Merge ranks in the same state; with many ranks, also those that differ only in using their own card."""
+    """Merge ranks in the same state; with many ranks, also those that differ only in which card they use."""
     if not with_last:
         rank_states = [state._replace(last="", site="") for state in rank_states]
     rows = _fold(rank_states, guilty)
@@ -115,7 +115,7 @@ def _natural(name: str) -> List[Tuple[int, str]]:
 
 
 def _own(rank_states: Sequence[RankState]) -> List[RankState]:
-    """Replace each rank's own local rank by N, in each column where most ranks have it."""
+    """Replace a rank's local rank by N in each column where most ranks have it."""
     columns = [column for column in ("devices", "device_ids", "card") if _is_rule(rank_states, column)]
     return [_with_n(state, columns) for state in rank_states]
 
@@ -126,7 +126,7 @@ def _with_n(state: RankState, columns: Sequence[str]) -> RankState:
 
 
 def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
-    """Return whether most ranks use their own local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
+    """Return whether most ranks use their local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
     numbered = [state for state in rank_states if state.local_rank and _NUMBER.search(getattr(state, column))]
     own = [state for state in numbered if _relative(getattr(state, column), state.local_rank) != getattr(state, column)]
     return bool(numbered) and 2 * len(own) > len(numbered)

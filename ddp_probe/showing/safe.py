@@ -1,4 +1,4 @@
-"""Makes text from a log safe to print: it must not control the reader's terminal, and no secret that somebody has logged is shown once more."""
+"""Makes text from a log safe to print: it must not control the reader's terminal, and no secret that was logged is shown again."""
 
 import functools
 import unicodedata
@@ -19,7 +19,7 @@ def line(text: str, limit: int = 0) -> str:
 
 
 def fields(value: Any) -> Any:
-    """Return an event, or what is printed as JSON, with each string masked on its own: beside its name, a digest looks like a secret."""
+    """Return an event, or what is printed as JSON, with each string masked separately: beside its name, a digest looks like a secret."""
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, dict):

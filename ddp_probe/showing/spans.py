@@ -27,10 +27,10 @@ class TimeSpan(NamedTuple):
     kind: str  # One of KINDS.
     name: str  # "ddp.init", "broadcast 202", "forward".
     site: Optional[Site]
-    at: Optional[LogLine]  # The line of the log behind it; None for what only the ledger has.
+    at: Optional[LogLine]  # The line of the log for it; None if only the ledger has it.
     failed: bool  # It raised an exception.
     guilty: bool  # A finding's evidence points at this line, or a finding names its rank and this is the last thing that the rank did.
-    number: int = 0  # Of a collective, its number in its group; of a phase, how often it had been entered; else 0.
+    number: int = 0  # The number of a collective in its group, or how often a phase had been entered; else 0.
     detail: str = ""  # What else is known of it, in one line.
 
 
@@ -59,10 +59,10 @@ class Lane(NamedTuple):
     host: str
     pid: int  # 0 for a rank that wrote no file.
     guilty: bool  # A finding names its rank.
-    spans: List[TimeSpan]  # By their begin.
+    spans: List[TimeSpan]  # Ordered by begin.
     begin: float
     end: float
-    ending: str  # As the table of ranks has it: "ended", "exit 1", "killed SIGKILL", "running".
+    ending: str  # In the words of the table of ranks: "ended", "exit 1", "killed SIGKILL", "running".
     marks: List[Mark] = []  # By time.
     left_out: int = 0  # How many calls of its log and its ledger are not among the spans.
     memory: List[MemoryMark] = []  # By time.
@@ -75,7 +75,7 @@ class Timeline(NamedTuple):
     end: float
     lanes: List[Lane]
     shown: int  # How many lanes are kept.
-    of: int  # Of how many processes.
+    of: int  # The number of processes, including those left out.
 
 
 # Takes from a rank's ledger what a picture over time can show: the phases, the last calls and the longest ones. The others are counted.
@@ -102,7 +102,7 @@ class LedgerExtract(NamedTuple):
 
 
 def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
-    """Return the phases and at most this many calls of a process; None without a ledger of its own. What its log says of groups is left out."""
+    """Return the phases and at most this many calls of a process; None without a ledger. What its log says about groups is left out."""
     kept = process.ledger
     if kept is None or not (kept.groups or kept.phases):
         return None
@@ -119,7 +119,7 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
 
 
 def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
-    """Return the ledger as rows of numbers; None if the file is not there any more, as for one that was kept in a fold without its calls."""
+    """Return the ledger as rows of numbers; None if the file is gone, as for a ledger that a fold kept without its calls."""
     data = process.ledger_data if process.ledger_data is not None else fold_file.held_bytes(process.ledger_file)
     try:
         reading = ledger_file.read(process.ledger_file) if data is None else ledger_file.Reading(data)
@@ -184,7 +184,7 @@ def of_calls(process: LoggedProcess, seen: float, told: Collection[int]) -> Iter
 
 
 def _began(call: LoggedCall[schema.Event]) -> float:
-    """Return when a call began; if only the line after it is there, by what that says of its length."""
+    """Return when a call began; if only the line after it exists, by the length that this line gives."""
     alone, seconds, when = call.begin is call.end, call.begin.seconds, call.when
     return when - seconds if alone and seconds is not None and 0 <= seconds < _LONGEST else when
 
@@ -262,7 +262,7 @@ def of_hangs(process: LoggedProcess, seen: float) -> Iterator[TimeSpan]:
 
 
 def _still(seconds: Optional[float], call: "LoggedCall[Any]", process: LoggedProcess) -> float:
-    """Return since when nothing had moved at a line that tells for how long."""
+    """Return since when nothing had moved, for a line that says for how long."""
     lasted = seconds if seconds is not None and 0 <= seconds < _LONGEST else 0.0
     return max(call.when - lasted, min(process.start_when, call.when))
 

@@ -67,7 +67,7 @@ def _sources(stacks: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
 
 
 def sources(stacks: Sequence[RankStacks]) -> Iterator[str]:
-    """Yield a sentence if stacks are earlier ones and not answers."""
+    """Yield a sentence if stacks are from earlier, not answers."""
     for source in (HANG, DUMP, LOOK):
         those = [one for one in stacks if one.source == source]
         if those:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def lines(diagnosis: Diagnosis) -> List[str]:
-    """Return the line: what is wrong, or that a rank is at work that the others wait for, or who stands where and why that is undecided."""
+    """Return the line: what is wrong, or that a rank is at work that the others wait for, or where each rank is and why that is undecided."""
     errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
     if errors:
         return [brief_form.finding(errors[0])]
@@ -35,13 +35,13 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
 
 def _note(finding: Finding) -> str:
-    """Say calmly what is known to take long and may come to its end."""
+    """Say calmly what is known to take long and may still end."""
     text = "%s %s [%s] note: %s Nothing is wrong if that takes so long." % (finding.id, finding.slug, named(finding.ranks), finding.verdict)
     return safe.line(text, brief_form.LONGEST)
 
 
 def _places(run: Run) -> str:
-    """Return who stands where, alike ranks together; empty if no rank is in a call."""
+    """Return where each rank is, alike ranks together; empty if no rank is in a call."""
     standings = standings_of(run).ranks
     if all(standing.inside is None for standing in standings.values()):
         return ""

@@ -48,7 +48,7 @@ def _clear(diagnosis: Diagnosis, say: Language) -> str:
 
 
 def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLine]:
-    """Yield the lines with links; the table of ranks has the names of files alone, which may stand for several."""
+    """Yield the lines with links; the table of ranks has only the names of files, which may be ambiguous."""
     for file in last_files(run):
         paths.places.add(os.path.basename(file), file)
     return paths.places.linked(page)

@@ -58,7 +58,7 @@ def timeline(diagnosis: Diagnosis, limit: int = 0, calls: int = CALLS) -> Timeli
 
 
 def _candidates(run: Run, guilty: Set[int]) -> List[Tuple[int, Optional[LoggedProcess]]]:
-    """Return the processes, and the guilty ranks without one: the guilty first, then by rank; those without a rank come last."""
+    """Return the processes, and the guilty ranks without one: the guilty first, then by rank; those without a rank are last."""
     last = len(run.processes) + max(guilty, default=0)
     found: List[Tuple[int, Optional[LoggedProcess]]] = [(last if process.rank is None else process.rank, process) for process in run.processes]
     found += [(rank, None) for rank in sorted(guilty.intersection(run.missing))]
@@ -106,7 +106,7 @@ class _Lanes:
         return max(times)
 
     def _spans(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float) -> List[Span]:
-        """Return what the process did, by time; what lasts longer comes first."""
+        """Return what the process did, by time; longer spans first."""
         spans = list(of_calls(process, seen, self._lines(process.file)))
         if found is not None:
             spans += of_ledger(found, seen, self._lines(process.ledger_file))

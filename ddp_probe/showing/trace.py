@@ -45,7 +45,7 @@ def tracks(lane: Lane, since: float) -> Iterator[Track]:
 def _apart(placed: List[_Placed]) -> List[List[_Placed]]:
     """Return the spans on as many tracks as they need."""
     rows: List[List[_Placed]] = []
-    open_: List[List[int]] = []  # Of each row, the ends of the spans that one more would lie in.
+    open_: List[List[int]] = []  # For each row, the ends of the spans that would contain the next one.
     for one in sorted(placed, key=lambda found: (found[0], -found[1])):
         number = next((number for number, ends in enumerate(open_) if _fits(one, ends)), len(rows))
         if number == len(rows):
@@ -68,7 +68,7 @@ def micros(seconds: float) -> int:
     return round(seconds * 1e6)
 
 
-CALLS = 2048  # Of one rank, as many as its ledger holds, if few ranks are shown.
+CALLS = 2048  # Calls of one rank: as many as its ledger holds, if few ranks are shown.
 _LONGEST = 300  # Characters of a name.
 _STEPS, _FEWEST_STEPS = 4096, 16  # Steps of all ranks, and of each rank anyway.
 _TRACKS = 100  # Numbers for the tracks of one process.
@@ -121,7 +121,7 @@ def _events(diagnosis: Diagnosis, found: Timeline) -> Iterator[_Event]:
 
 
 def _numbers(lanes: Sequence[Lane]) -> List[int]:
-    """Return the number of each process: its own, unless two hosts have used the same one or it is not known."""
+    """Return the number of each process: its pid, unless two hosts used the same one or it is unknown."""
     own = [lane.pid for lane in lanes]
     return own if len(set(own)) == len(own) and min(own, default=1) > 0 else [place + 1 for place in range(len(own))]
 
@@ -177,7 +177,7 @@ class _Args:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._names: Dict[str, str] = {}  # Thousands of events are of one file.
+        self._names: Dict[str, str] = {}  # Thousands of events are from one file.
 
     def of_span(self, span: Span) -> Dict[str, Any]:
         """Return what is known of a span; what is as usual is left out."""

@@ -30,12 +30,12 @@ class Row(NamedTuple):
     phase: str
     call: str  # What they are in, or were last in.
     group: str  # The ranks of its group.
-    seconds: Optional[float]  # Of the rank that has been there longest.
+    seconds: Optional[float]  # Those of the rank that has been there longest.
     site: str
-    speed: Optional[float]  # Of the slowest.
+    speed: Optional[float]  # The speed of the slowest.
     why: str  # Why they stand out; empty if they do not.
-    memory: Optional[int] = None  # Of the rank that holds the most on its card.
-    waited: Optional[Waited] = None  # Of the rank that has waited longest.
+    memory: Optional[int] = None  # The memory of the rank that holds the most on its card.
+    waited: Optional[Waited] = None  # The wait of the rank that has waited longest.
 
 
 def rows(look: Look) -> List[Row]:
@@ -226,7 +226,7 @@ def _trouble(card: CardLoad) -> str:
     return safe.line(", ".join(found + ([card.health] if card.health else [])))
 
 
-# Shows looks at a running job one after another: in a terminal each takes the place of the previous one.
+# Shows looks at a running job one after another: in a terminal, each replaces the previous one.
 
 _SHARE = 0.2  # Maximum share of one core.
 _OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.

@@ -21,8 +21,8 @@ _WORDS = 30  # Maximum words of the command that are checked.
 class _Start(NamedTuple):
     """The first Python of a command."""
 
-    interpreter: List[str]  # With its options.
-    tool: str  # A program that puts its own sitecustomize first on PYTHONPATH.
+    interpreter: List[str]  # The interpreter with its options.
+    tool: str  # A program that puts another sitecustomize first on PYTHONPATH.
     folder: str  # The folder of that sitecustomize.
 
 

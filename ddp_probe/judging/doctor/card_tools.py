@@ -16,7 +16,7 @@ MOST = 64
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _MIB = 1 << 20
-# The bits of nvmlClocksEventReasons that tell of a card that is slower than it was asked to be.
+# The bits of nvmlClocksEventReasons for a card that runs slower than requested.
 REASONS = {0x4: "power_cap", 0x8: "hw_slowdown", 0x20: "sw_thermal", 0x40: "hw_thermal", 0x80: "power_brake"}
 # What a column's name begins with, as the tools name it.
 _COLUMNS = {
@@ -155,7 +155,7 @@ _Over = Callable[[], bool]
 
 
 class CardTool:
-    """The tools of this host; the first that knows a card is asked from then on."""
+    """The tools of this host; once a tool knows a card, only that tool is used."""
 
     def __init__(self, environ: Mapping[str, str], over: _Over = bool) -> None:
         self._environ, self._over = environ, over
@@ -202,7 +202,7 @@ def _on_path(environ: Mapping[str, str]) -> Iterator[Tuple[Accelerator, str]]:
 
 
 class CardsOverTime:
-    """Asks again and again, adds up, and tells what has changed."""
+    """Asks repeatedly, adds up, and reports what has changed."""
 
     def __init__(self, tool: CardTool) -> None:
         self._tool = tool
@@ -270,7 +270,7 @@ def _from_nvml() -> List[CardLoad]:
         nvml: Any = importlib.import_module("pynvml")
         nvml.nvmlInit()
         return [_of_nvml(nvml, index) for index in range(min(nvml.nvmlDeviceGetCount(), MOST))]
-    except Exception:  # not installed, no driver, or a version without one of these calls: the program is asked
+    except Exception:  # not installed, no driver, or a version that lacks one of these calls: run the program instead
         return []
 
 

@@ -1,4 +1,4 @@
-"""Finds the accelerator of this host from device files, installed modules, tools and variables; torch is asked last."""
+"""Finds the accelerator of this host from device files, installed modules, tools and variables, and last from torch."""
 
 import glob
 import os
@@ -37,7 +37,7 @@ def importable_module(host: Host, known: Accelerator) -> str:
 
 
 def accelerator(host: Host) -> Optional[Accelerator]:
-    """Return the accelerator that is asked for, else the one with the strongest sign; None if nothing shows one."""
+    """Return the requested accelerator, else the one with the strongest sign; None if there is no sign."""
     return host.once("accelerator", lambda: _accelerator(host))
 
 
@@ -62,7 +62,7 @@ def begin(host: Host) -> None:
     asked = host.request.device
     known = (None if asked == "cpu" else by_device_type(asked)) if asked else signed(host)
     module = importable_module(host, known) if known else ""
-    for arguments in {(), (module,)} if module else {()}:  # DOC101 asks of torch alone.
+    for arguments in {(), (module,)} if module else {()}:  # DOC101 is about torch alone.
         host.begin("torch_facts", *arguments)
     host.begin("mmengine_facts", module)
 
@@ -82,7 +82,7 @@ def count(host: Host) -> int:
 
 
 def names() -> List[str]:
-    """Return the device types that can be asked for."""
+    """Return the device types that can be requested."""
     return ["cpu", *(device_type(known) for known in ACCELERATORS if known.name != "privateuseone")]
 
 

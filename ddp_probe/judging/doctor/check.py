@@ -24,15 +24,15 @@ class Check(NamedTuple):
 
     id: str  # DOC101; it never changes.
     slug: str  # torch-imports; it never changes.
-    title: str  # One sentence: what is as it has to be.
+    title: str  # One sentence: what it looks like when it is right.
     looks_at: str  # What is read, started or tried.
     remedy: str  # What to do in general; an answer says it with names and numbers.
-    needs: Tuple[str, ...] = ()  # Slugs of checks without which this one cannot look: it is skipped if one of them fails.
+    needs: Tuple[str, ...] = ()  # Slugs of checks that this check depends on: it is skipped if one of them fails.
     live: bool = False  # It uses cards, or starts ranks: left out with --static.
     of_hosts: bool = False  # It compares the hosts of a launch.
 
     def ok(self, saw: str, *details: str) -> Answer:
-        """Return that it is as it has to be."""
+        """Return that all is well."""
         return Answer(OK, saw, "", details)
 
     def warn(self, saw: str, remedy: str = "", details: Tuple[str, ...] = ()) -> Answer:

@@ -77,7 +77,7 @@ class Child:
         return _text(self._out) or _text(self._err)
 
     def told(self) -> ChildAnswer:
-        """End it, and return what it said."""
+        """End it, and return what it printed."""
         code = self.poll()
         seconds = time.monotonic() - self._started if self._seconds is None else self._seconds
         self.end()
@@ -98,7 +98,7 @@ def started(program: str, arguments: Sequence[str], environ: Mapping[str, str]) 
 
 
 def told(child: Child, seconds: float) -> ChildAnswer:
-    """Wait for a program; return what it said."""
+    """Wait for a program; return what it printed."""
     try:
         _wait([child], seconds, None)
         return child.told()
@@ -109,7 +109,7 @@ def told(child: Child, seconds: float) -> ChildAnswer:
 def together(
     programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], seconds: float, *, after_failure: Optional[float] = None
 ) -> List[ChildAnswer]:
-    """Run programs side by side, each with its arguments and environment; return what each said.
+    """Run programs side by side, each with its arguments and environment; return what each printed.
 
     Programs that wait for each other have `after_failure` seconds left once one of them has failed.
     """

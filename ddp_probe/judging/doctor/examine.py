@@ -1,4 +1,4 @@
-"""Runs the checks, those first that others need; one whose need is not met is skipped, and says which."""
+"""Runs the checks in the order of their needs; a check whose need is not met is skipped, and says which."""
 
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
@@ -9,7 +9,7 @@ from ddp_probe.judging.doctor.host import Host
 
 
 def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
-    """Yield each check with its answer, those first that others need."""
+    """Yield each check with its answer, after the checks that it needs."""
     answers: Dict[str, Answer] = {}
     try:
         for module in _in_order(modules):
@@ -47,7 +47,7 @@ def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -
         return check.blocked("It needs %s." % " and ".join(unmet))
     try:
         answer: Answer = module.check(host)
-    except Exception as exc:  # one check that cannot look must not take the others with it
+    except Exception as exc:  # a check that cannot look must not stop the others
         return check.unknown("The check itself failed: %s: %s" % (type(exc).__name__, exc), "Please report this: it is a bug in ddp_probe.")
     return answer
 

@@ -1,4 +1,4 @@
-"""What checks look at: the request, the environment, the files of this host, and what children say; each child is asked once."""
+"""What checks look at: the request, the environment, the files of this host, and what children print; each child runs once."""
 
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
@@ -40,7 +40,7 @@ class Host:
         return found
 
     def knows(self, key: Any) -> bool:
-        """Return whether a look of this name has found something already."""
+        """Return whether a lookup of this name already has a result."""
         return key in self._found
 
     def ask(self, program: str, *arguments: str) -> ChildAnswer:
@@ -48,7 +48,7 @@ class Host:
         return self.once((program, arguments), lambda: children.told(self._child(program, arguments), self.request.seconds))
 
     def begin(self, program: str, *arguments: str) -> None:
-        """Start a program that will be asked, so that it works meanwhile."""
+        """Start a program whose answer will be needed, so that it runs meanwhile."""
         if (program, arguments) not in self._found:
             self._begun[program, arguments] = self._child(program, arguments)
 
@@ -56,7 +56,7 @@ class Host:
         return self._begun.pop((program, arguments), None) or children.started(program, arguments, self.environ)
 
     def end(self) -> None:
-        """End what was started and has not been asked."""
+        """End what was started and whose answer was not needed."""
         while self._begun:
             self._begun.popitem()[1].end()
 
@@ -92,7 +92,7 @@ class Packages(NamedTuple):
         return self.origins.get(module, "")
 
     def places(self, distribution: str) -> List[Tuple[str, str]]:
-        """Return version and folder of each installed copy, the one that counts first."""
+        """Return version and folder of each installed copy, the effective one first."""
         return [(version, folder) for version, folder in self.installed.get(distribution, [])]
 
     def version(self, distribution: str) -> str:
@@ -101,6 +101,6 @@ class Packages(NamedTuple):
 
 
 def packages_of(host: Host) -> Packages:
-    """Ask a child; own modules of the command line, such as its path, are not those of the job."""
+    """Ask a child, because the modules and the path of this command are not those of the job."""
     last = host.ask("packages").last
     return Packages(last.get("origins", {}), last.get("installed", {}))

@@ -1,4 +1,4 @@
-"""Lets the doctors of several hosts meet: what each brings, what each found, which ranks did not come, which links are cut, which clocks differ."""
+"""Lets the doctors of several hosts meet: what each host has, what each found, which ranks are absent, which links are cut, which clocks differ."""
 
 import json
 import sys
@@ -16,15 +16,15 @@ from ddp_probe.shared.rank_info import rank_info
 
 
 class MetHost(NamedTuple):
-    """A host whose doctor came."""
+    """A host whose doctor took part."""
 
     name: str  # Its host name; with its first rank if another host has the same name.
     ranks: Tuple[int, ...]
-    address: str  # By which it reaches MASTER_ADDR.
+    address: str  # The address from which it reaches MASTER_ADDR.
     interface: str
     gloo: str  # The address that gloo would take; empty if GLOO_SOCKET_IFNAME decides.
     facts: Dict[str, Any]  # Versions, cards, variables: see facts_of_host.py.
-    results: List[Dict[str, Any]]  # Its checks, as in `doctor --json`; of one that is ok only id, slug and status.
+    results: List[Dict[str, Any]]  # Its checks, as in `doctor --json`; only id, slug and status if a check is ok.
 
     def failed(self) -> List[Dict[str, Any]]:
         """Return its checks that failed."""
@@ -42,14 +42,14 @@ class CutLink(NamedTuple):
 
 
 class HostMeeting(NamedTuple):
-    """What came of it; the same on every rank that met the others."""
+    """The result of the meeting; the same on every rank that met the others."""
 
     rank: int
     world: int
     place: str  # MASTER_ADDR:MASTER_PORT
-    hosts: List[MetHost]  # By first rank.
+    hosts: List[MetHost]  # Ordered by first rank.
     absent: List[int]
-    strangers: List[Dict[str, Any]]  # Ranks that came twice, or from another launch.
+    strangers: List[Dict[str, Any]]  # Ranks that connected twice, or belong to another launch.
     unknown: str  # How many connections did not know the launch; empty if there was none.
     cut: List[CutLink]
     clocks: Dict[str, Tuple[float, float]]  # Seconds by which a host's clock is ahead of rank 0's, and how far that may be off.
@@ -119,7 +119,7 @@ def _clocks(found: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> Dict[str
     return {names[rank]: (-float(link["offset"]), float(link["delay"]) / 2) for rank, link in measured.items()}
 
 
-# What hosts of one job have to have in common: versions, the driver, backends, cards, and the variables that decide how ranks talk.
+# What the hosts of a job must have in common: versions, the driver, backends, cards, and the variables that decide how ranks talk.
 
 _BEGINNINGS = ("NCCL_", "GLOO_", "UCX_", "FI_", "TORCH_", "OMP_")
 _NAMES = ("PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -201,7 +201,7 @@ def _ask(task: Dict[str, Any], host: Host) -> ChildAnswer:
 
 
 def verdict_of_all(meeting: HostMeeting, results: Sequence[Result]) -> str:
-    """Return the verdict of the hosts together: their own checks, and those of the meeting."""
+    """Return the verdict on all hosts: their own checks, and those of the meeting."""
     statuses = {result.answer.status for result in results}
     statuses |= {str(result["status"]) for host in meeting.hosts for result in host.results}
     return "found" if FAIL in statuses else "undecided" if UNKNOWN in statuses else "clear"

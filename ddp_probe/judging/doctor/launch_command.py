@@ -24,10 +24,10 @@ class ParsedCommand(NamedTuple):
     variables: Dict[str, str]  # Set in the command itself, as in FOO=1 torchrun.
     python: str  # The interpreter, if the command names it.
     launcher: str  # Such as torchrun; empty for a plain program.
-    options: Dict[str, str]  # Of the launcher, with - and _ alike: nproc_per_node.
+    options: Dict[str, str]  # Options of the launcher; - is written as _: nproc_per_node.
     script: str  # The training program; empty if it is unknown.
     is_module: bool
-    arguments: Tuple[str, ...]  # Of the training program.
+    arguments: Tuple[str, ...]  # Arguments of the training program.
 
     def number(self, name: str) -> Optional[int]:
         """Return an option that is a number; a range such as 1:2 counts as its end."""

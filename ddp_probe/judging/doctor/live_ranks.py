@@ -59,7 +59,7 @@ def _backend(host: Host, known: Optional[Accelerator]) -> str:
 
 
 def asked_and_absent(host: Host) -> str:
-    """Return the device that was asked for and that torch does not count; empty if there is none such."""
+    """Return the requested device if torch does not count it; else empty."""
     asked = host.request.device
     return asked if asked and asked != "cpu" and not plan(host).cards else ""
 
@@ -81,7 +81,7 @@ STAGES = ("import", "set_device", "init_process_group", "all_reduce", "broadcast
 """In the order in which a rank goes through them."""
 
 _AFTER_FAILURE = 5.0  # Seconds that the other ranks have to notice that one has failed.
-_PORTS = 3  # How often another port is tried: one that is free now may be taken a moment later.
+_PORTS = 3  # How often another port is tried: a port that is free now may be taken a moment later.
 _TAKEN = ("EADDRINUSE", "ddress already in use")
 _FROM_LAUNCHERS = ("TORCHELASTIC_", "GROUP_", "ROLE_")
 
@@ -107,7 +107,7 @@ class Launch(NamedTuple):
     """What the ranks of the job said."""
 
     plan: LivePlan
-    told: List[ChildAnswer]  # By rank.
+    told: List[ChildAnswer]  # Answers by rank.
 
     def facts(self, stage: str) -> Dict[int, Dict[str, Any]]:
         """Return what each rank that ended a stage found in it."""
@@ -163,7 +163,7 @@ def _fault(answers: Sequence[ChildAnswer]) -> Optional[RankFault]:
 
 
 def _first(answers: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[int]:
-    """Return the ranks that failed by themselves: killed ones, else those with the first error, else those that came least far."""
+    """Return the ranks that failed by themselves: killed ranks, else those with the first error, else those that made the least progress."""
     killed = [rank for rank in unfinished if (answers[rank].code or 0) < 0]
     if killed:
         return killed
@@ -214,7 +214,7 @@ def shared_cards(host: Host) -> str:
 
 
 def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:
-    """Return the failure if the launch failed in one of these stages, that it cannot be judged if it failed before; None if all ranks ended them."""
+    """Return the failure if the launch failed in one of these stages; if earlier, that this cannot be judged; None if all ranks passed them."""
     found = fault(host)
     if found is None or STAGES.index(found.stage) > STAGES.index(stages[-1]):
         return None

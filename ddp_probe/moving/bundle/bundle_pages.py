@@ -128,7 +128,7 @@ Rows = List[Tuple[str, str]]
 _LONGEST = 600
 _COLUMNS = 80
 _SHOWN = 3  # Different values of one row; more are counted.
-_HIDDEN = ("DDP_PROBE_RUN", "PYTHONPATH")  # Of no use to a reader: one is in the first row, the other says where the activator lies.
+_HIDDEN = ("DDP_PROBE_RUN", "PYTHONPATH")  # Of no use to a reader: one is in the first row, the other only shows where the activator is.
 
 
 def block(rows: Iterable[Tuple[str, str]]) -> str:

@@ -15,9 +15,9 @@ class Kind(NamedTuple):
     """One kind of file."""
 
     name: str
-    one: str  # As the listing has it.
+    one: str  # Its name in the listing.
     many: str
-    patterns: Tuple[str, ...]  # In a run's folder.
+    patterns: Tuple[str, ...]  # Patterns of names in a run's folder.
     cut: bool  # Whole lines may be taken out of its middle if it is too large.
 
 

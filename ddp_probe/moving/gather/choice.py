@@ -1,4 +1,4 @@
-"""Which run: each host says which it has found, rank 0 names one, and each host looks for it; and which names from another host become files."""
+"""Which run: each host says which run it found, rank 0 names one, and each host looks for it; and which names from another host become files."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Gathers: rank 0 holds the meeting and returns what has come, each other rank brings what its host has."""
+"""Gathers: rank 0 holds the meeting and returns what has arrived; each other rank brings what its host has."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ UNDECIDED = 3
 class GatherRequest(NamedTuple):
     """What a person asked for."""
 
-    run: str = ""  # As `report` takes it; the newest one if it is empty.
+    run: str = ""  # In the form that `report` takes; the newest run if empty.
     into: str = ""
     logs: bool = False
     most: int = 1 << 30  # Bytes of the files that --logs brings.
@@ -44,7 +44,7 @@ class Came:
         self.folder = folder
         self.launch = launch  # ":3" if the third launch of the run's folder was named.
         self.hosts: List[str] = []
-        self.lacking: List[str] = []  # What of the folds is not here; one sentence each.
+        self.lacking: List[str] = []  # Missing parts of the folds, one sentence each.
         self.remarks: List[str] = []  # What else a person should know.
         self.bytes = 0
         self.code = UNDECIDED  # The exit code of the report, which the ranks wait for.
@@ -113,7 +113,7 @@ def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str]
 
 @contextlib.contextmanager
 def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[[int, int, str], None]) -> Iterator[Came]:
-    """Act as rank 0: yield what has come. The ranks wait until they are told the exit code, which is to be set."""
+    """Act as rank 0: yield what has arrived. The ranks wait until they receive the exit code, which the caller sets."""
     at = where(environ)
     key = agent_key(environ, "gather")
     at = at._replace(token=fresh_token()) if key else at
@@ -192,6 +192,6 @@ def _bring_own(listening: socket.socket, at: MeetingPlace, request: GatherReques
 
 def _end(own: multiprocessing.process.BaseProcess) -> None:
     own.join(_LEAVE)
-    if own.is_alive():  # It folds for nobody: rank 0 was interrupted, for example.
+    if own.is_alive():  # Nobody needs its fold any more: rank 0 was interrupted, for example.
         own.terminate()
         own.join()

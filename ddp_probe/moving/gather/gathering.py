@@ -1,4 +1,4 @@
-"""Rank 0's side of one host: takes its fold, and the files of its run, within bounds, and knows what did not come and why."""
+"""Rank 0's side of one host: receives its fold and the files of its run, within bounds, and knows what did not arrive and why."""
 
 import threading
 from typing import Dict, List, Sequence
@@ -10,15 +10,15 @@ from ddp_probe.showing.bundle_page import size as human
 
 
 class HostFiles:
-    """A rank that has come; if it leads its host, the files of the host."""
+    """A rank that has connected; if it leads its host, the files of the host."""
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
         self.host = choice.name_of_host(hello.host)
-        self.over = False  # Nothing more comes.
+        self.over = False  # Nothing more arrives.
         self.same = False  # All it has is what other hosts have brought.
         self.nothing = ""  # Why it brings nothing.
-        self.cut = ""  # Why the connection ended before everything had come.
+        self.cut = ""  # Why the connection ended before everything had arrived.
         self.doing = "had not said what it has"
         self.bytes = 0  # Received.
         self.fold = False  # Its fold is here.
@@ -32,7 +32,7 @@ class HostFiles:
         return "%s (rank %d)" % (self.host, self.hello.rank)
 
     def lacking(self) -> List[str]:
-        """Return what of its fold is not here, one sentence each."""
+        """Return the missing parts of its fold, one sentence each."""
         if not self.hello.leads or self.same:
             return []
         if self.nothing:
@@ -43,7 +43,7 @@ class HostFiles:
         return found + ["the fold of %s is not kept: %s" % (self.who, why) for why, files in self.not_kept.items() if "" in files]
 
     def left_out(self) -> List[str]:
-        """Return which other files are not here, one sentence each; the report does not need them."""
+        """Return which other files are missing, one sentence each; the report does not need them."""
         found = self._cut() if self.fold else []
         for why, files in self.not_kept.items():
             count = len([name for name in files if name])
@@ -73,14 +73,14 @@ class Shared:
         self._brought: Dict[str, int] = {}  # Names of logs, to the rank whose host brings them.
 
     def claim(self, rank: int, logs: Sequence[str]) -> "list[str]":
-        """Return which of these logs another host brings already; the others are this one's. Hosts may share one folder."""
+        """Return which of these logs another host already brings; the others belong to this host. Hosts may share one folder."""
         with self._lock:
             out = [log for log in logs if log in self._brought]
             self._brought.update((log, rank) for log in logs if log not in self._brought)
             return out
 
     def give_back(self, rank: int) -> None:
-        """Let another host bring the logs of one whose fold has not come."""
+        """Let another host bring the logs of a host whose fold has not arrived."""
         with self._lock:
             self._brought = {log: each for log, each in self._brought.items() if each != rank}
 
@@ -101,7 +101,7 @@ class HostSession:
         self._offers = 0
 
     def run(self) -> None:
-        """Take what comes until its end."""
+        """Receive everything until the end."""
         message = self._line.hear_any()
         if isinstance(message, Nothing):
             self._files.nothing = message.why

@@ -1,4 +1,4 @@
-"""Rank 0's side: lets the hosts come, says which run is wanted, keeps what they send, and in the end tells all ranks the exit code."""
+"""Rank 0's side: accepts the hosts, says which run is wanted, keeps what they send, and finally sends the exit code to all ranks."""
 
 import contextlib
 import resource
@@ -46,7 +46,7 @@ class GatherHub:
         self._connected = 0
 
     def open(self) -> None:
-        """Let ranks come from now on."""
+        """Accept ranks from now on."""
         self._door.open()
 
     def chosen(self, alive: Callable[[], bool]) -> Optional[RunOnHost]:
@@ -60,7 +60,7 @@ class GatherHub:
             return local_run or choice.best(files.hello.found for files in self._hosts.values() if files.hello.found is not None)
 
     def take(self, run: RunOnHost, keep: Keep, draw: Callable[[int, int, str], None]) -> None:
-        """Take what the hosts bring, until all have come to their end, or do not come within the time limit."""
+        """Receive what the hosts bring, until all are done, or do not connect within the time limit."""
         with self._changed:
             self._wanted, self._keep = Wanted("", run, self._logs), keep
             self._changed.notify_all()
@@ -74,7 +74,7 @@ class GatherHub:
             self._guests.closed = True
 
     def tell(self, code: int) -> None:
-        """Tell all ranks the exit code, and let them leave."""
+        """Send the exit code to all ranks, and let them leave."""
         with self._changed:
             self._code, self._guests.closed = code, True
             self._changed.notify_all()
@@ -98,7 +98,7 @@ class GatherHub:
         doing = "%s %s" % (open_ones[0].host, open_ones[0].doing) if open_ones else "waiting for the others"
         return len(self._hosts) - len(open_ones), self._place.world, "%s, %s" % (human(received), doing)
 
-    # --- what came of it
+    # --- the result
 
     def hosts(self) -> List[HostFiles]:
         """Return the ranks that bring files, by rank."""
@@ -106,7 +106,7 @@ class GatherHub:
             return [files for _, files in sorted(self._hosts.items()) if files.hello.leads]
 
     def lacking(self) -> List[str]:
-        """Return what is not here of the folds, one sentence each."""
+        """Return the missing parts of the folds, one sentence each."""
         with self._changed:
             absent = sorted(set(range(self._place.world)) - set(self._hosts))
             found = [self._absent(absent)] if absent else []

@@ -1,4 +1,4 @@
-"""The folder in which rank 0 keeps what has come. A file has its final name only once it is whole; half of one waits to be continued."""
+"""The folder in which rank 0 keeps what has arrived. A file has its final name only once it is whole; half of one waits to be continued."""
 
 import contextlib
 import fcntl
@@ -45,7 +45,7 @@ class Keep:
             raise
 
     def name_for(self, host: str, logs: Sequence[str]) -> str:
-        """Return the name of a host's files, of which its own name is the beginning: the one that it had last time, by its logs, or a new one."""
+        """Return the name of a host's files, which begins with the host's name: the name from last time, recognised by its logs, or a new one."""
         with self._lock:
             mine = set(logs)
             before = next((each.file for each in self._known.hosts if mine.intersection(each.logs) and each.file not in self._in_use), "")
@@ -79,7 +79,7 @@ class Keep:
                 self._save([_NOT_ENDED])
 
     def close(self, lacking: List[str]) -> str:
-        """Write what came of it; return why that failed, or an empty string."""
+        """Write the result; return why that failed, or an empty string."""
         try:
             self._save(lacking)
         except OSError as exc:
@@ -154,7 +154,7 @@ class _Before(NamedTuple):
 
 
 class KeptFile:
-    """A file that comes now: it continues what is here, and is in its place once its digest is right."""
+    """A file that is arriving: it continues what is here, and is moved into place once its digest is right."""
 
     def __init__(self, path: str) -> None:
         self._path, self._part = path, path + _PART
@@ -163,7 +163,7 @@ class KeptFile:
         self._file = -1
         self.size = 0  # Bytes that are here.
         self.fault = ""  # Why it could not be kept.
-        self.is_damaged = False  # All of it came, and it is not what its host has.
+        self.is_damaged = False  # All of it arrived, but it is not what its host has.
 
     def have(self) -> Have:
         """Return what is here of it."""
@@ -199,7 +199,7 @@ class KeptFile:
         os.lseek(self._file, self.size, os.SEEK_SET)
 
     def end(self, sha256: str) -> None:
-        """Put the file in its place, unless its digest differs: then it has to come again."""
+        """Put the file in its place, unless its digest differs: then it has to be sent again."""
         if self.fault or (self._file < 0 and self._before.path == self._path and self.size == self._before.size):
             return
         if self._digest.hexdigest() != sha256:
@@ -235,7 +235,7 @@ def _before(path: str) -> "_Before | None":
 
 
 def nothing_kept(folder: str, because: str) -> ProbeError:
-    """Return the error for a gather to which nothing has come."""
+    """Return the error for a gather that received nothing."""
     return UnusableError(
         what="No fold has arrived at %s." % folder,
         why=because,

@@ -26,7 +26,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
 
 
 class RunOnHost(msgspec.Struct):
-    """A run as a host has it: its name, and what tells whether a folder with another name is of the same launch."""
+    """A run as a host has it: its name, and what shows whether a folder with another name is of the same launch."""
 
     name: Short
     ranks: Annotated[List[Number], msgspec.Meta(max_length=4096)]
@@ -48,7 +48,7 @@ class Hello(msgspec.Struct):
     host: Short
     leads: bool  # Whether it brings the files of its host; another rank of the host only waits for the exit code.
     found: Optional[RunOnHost] = None
-    why: Text = ""  # Why it has found none.
+    why: Text = ""  # Why it found none.
 
 
 class Wanted(msgspec.Struct):

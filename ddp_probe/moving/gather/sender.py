@@ -118,7 +118,7 @@ class _Heartbeat:
 
 
 def _files(sources: find.Sources, left_out: "set[str]") -> Iterator[RunFile]:
-    """Yield the files of the run, logs first; of two folders with one name in them the first one's."""
+    """Yield the files of the run, logs first; if two folders have a file of the same name, that of the first."""
     order = [kind.name for kind in contents.KINDS]
     taken = set(left_out)
     for part in sorted(contents.of(sources).parts, key=lambda part: order.index(part.kind)):

@@ -41,7 +41,7 @@ class FileRange:
         return Blocks(self, offset, min(length, max(self.size - offset, 0)))
 
     def part(self, offset: int, size: int) -> "FileRange":
-        """Return a range of this file as a source of its own."""
+        """Return a range of this file as a separate source."""
         return FileRange(self._fd, self._start + offset, max(min(size, self.size - offset), 0), self.tally)
 
 

@@ -27,7 +27,7 @@ class _Piece(NamedTuple):
 
 
 def is_one(folder: str) -> bool:
-    """Tell whether a folder is a distributed checkpoint, or what a save left of one."""
+    """Tell whether a folder is a distributed checkpoint, or the remains of an interrupted save."""
     try:
         held = os.listdir(folder)
     except OSError:

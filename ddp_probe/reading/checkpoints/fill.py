@@ -39,7 +39,7 @@ def from_pickle(judged: Judged, root: Any, machine: Machine, contents: Contents)
 
 
 def tensors(judged: Judged, found: List[Tensor], storages: Iterable[Storage]) -> None:
-    """Fill names and totals. Storages are counted once, however many tensors are views of one."""
+    """Fill names and totals. A storage is counted once, however many tensors are views of it."""
     judged.names = found
     judged.tensors = len(found)
     judged.elements = sum(product(tensor.shape) for tensor in found)
@@ -115,7 +115,7 @@ _OF_MODULE: Tuple[Tuple[str, str], ...] = (
     ("torch.serialization", "_get_layout"),
     ("torch.storage", "TypedStorage UntypedStorage"),
 )
-_REGISTERED: Tuple[Tuple[str, str], ...] = (  # By torch itself, through add_safe_globals, when it is imported.
+_REGISTERED: Tuple[Tuple[str, str], ...] = (  # torch registers these with add_safe_globals when it is imported.
     ("torch.nested._internal.nested_tensor", "NestedTensor _rebuild_njt"),
     ("torch.distributed._mesh_layout", "_FlatLayout _MeshLayout"),
 )

@@ -1,4 +1,4 @@
-"""What is said of one path: the verdict, the faults, and what the file holds. `checkpoint --json` prints these objects."""
+"""The verdict on one path, its faults, and what the file holds. `checkpoint --json` prints these objects."""
 
 from typing import Dict, List, Optional, Tuple
 
@@ -11,7 +11,7 @@ class Damage(msgspec.Struct, omit_defaults=True):
     """One thing that is wrong with a file."""
 
     text: str
-    record: str = ""  # Of an archive, or a file of a folder.
+    record: str = ""  # The record of an archive, or the file of a folder.
     offset: Optional[int] = None  # In the file.
     unnoticed: bool = False  # torch.load does not look for it, and may return wrong values.
 
@@ -58,7 +58,7 @@ class Comparison(msgspec.Struct):
 
 
 class Judged(msgspec.Struct):
-    """Everything that is said of one path."""
+    """Everything that is reported about one path."""
 
     path: str
     verdict: str = UNKNOWN

@@ -1,4 +1,4 @@
-"""Files that are found in the place of a checkpoint, and pickles and arrays that torch did not write."""
+"""Files that are often in place of a checkpoint, and pickles and arrays that torch did not write."""
 
 import os
 import re

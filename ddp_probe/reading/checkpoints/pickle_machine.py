@@ -32,7 +32,7 @@ class Stack:
         self.restart()
 
     def restart(self) -> None:
-        """Begin a pickle: what an earlier one has left on the stack is not part of it."""
+        """Begin a pickle: what an earlier one left on the stack is not part of it."""
         self.stack: List[Any] = []
         self.metastack: List[List[Any]] = []
         self.memo: Dict[int, Any] = {}

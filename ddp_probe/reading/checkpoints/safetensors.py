@@ -10,7 +10,7 @@ from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Jud
 from ddp_probe.reading.checkpoints.stored_tensors import Storage
 from ddp_probe.shared.schema import UNREADABLE
 
-LONGEST = 100 << 20  # Of a header; the format's own limit is 100 million bytes.
+LONGEST = 100 << 20  # Bytes of a header; the format's limit is 100 million.
 _FOLLOWED = 32 << 20
 _DTYPES = {
     "BOOL": "bool",

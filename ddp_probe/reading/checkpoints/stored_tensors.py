@@ -248,7 +248,7 @@ def _tensor(call: PickledCall, depth: int = 0) -> Optional[_Found]:
 
 
 def _is_wrong(call: PickledCall) -> bool:
-    """Tell whether a call of one of torch's functions cannot make a tensor; called for those of which no tensor was found."""
+    """Tell whether a call of one of torch's functions cannot make a tensor; asked if no tensor was found for a call."""
     path = call.function.path if type(call.function) is Global else ""
     if path not in _ARGUMENTS or type(call.arguments) is not tuple:
         return path in _ARGUMENTS

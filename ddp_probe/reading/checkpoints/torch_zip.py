@@ -107,7 +107,7 @@ def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
         judged.broken(Damage("The archive has no record 'version', which torch.load insists on."))
         return
     text = archive.small(entry, 20)
-    number = re.match(rb"\s*\+?(\d+)", text)  # As std::stoull reads it: what follows the digits does not count.
+    number = re.match(rb"\s*\+?(\d+)", text)  # As std::stoull does, ignore what follows the digits.
     if number is None or not 1 <= int(number.group(1)) <= _NEWEST:
         judged.broken(
             Damage("The version of the archive is %r; torch reads 1 to %d." % (text[:20].decode("latin-1"), _NEWEST), entry.name, entry.offset)
@@ -193,7 +193,7 @@ _UNDESCRIBED = 4096  # Maximum bytes of a record whose size is not known: a vers
 
 
 def explain_cut(source: FileRange, judged: Judged) -> None:
-    """Say how much of the archive is there. The directory is at the end, so nothing but the records' own headers is left."""
+    """Say how much of the archive is there. The directory is at the end, so only the records' headers are left."""
     text = "The archive has no end: it was cut off, or its writer has not finished."
     reached = _Reached(source)
     with contextlib.suppress(UnknownError, BrokenError):
@@ -265,7 +265,7 @@ class _Reached:
             at = self._behind(start + size)
 
     def _behind(self, at: int) -> Optional[int]:
-        """Return where the next record begins: behind the data descriptor, which is 16 or 24 bytes, or absent."""
+        """Return where the next record begins: after the data descriptor, which is 16 or 24 bytes, or absent."""
         held = self._source.read(at, 28)
         for skipped in (16, 24) if held[:4] == b"PK\x07\x08" else (0,):
             if held[skipped : skipped + 4] in (b"PK\x03\x04", b"PK\x01\x02"):

@@ -16,7 +16,7 @@ MAX32 = 0xFFFFFFFF
 _MAX16 = 0xFFFF
 _TAIL = (1 << 16) + 22  # The longest comment, and the record before it.
 _PART = 1 << 20
-_LONGEST = 46 + 3 * _MAX16  # Of an entry.
+_LONGEST = 46 + 3 * _MAX16  # Bytes of an entry.
 _CENTRAL, _END = b"PK\x01\x02", b"PK\x05\x06"
 
 
@@ -29,7 +29,7 @@ class ZipEntry(NamedTuple):
     crc: int
     packed: int
     size: int
-    offset: int  # Of its local header.
+    offset: int  # Offset of its local header.
     disk: int
 
 

@@ -60,7 +60,7 @@ class _Reader:
         self._file = file
         self._whole = whole
         self._lines = PastedLines(whole)
-        self._streams: Dict[str, Stream] = {}  # In the order of their first line.
+        self._streams: Dict[str, Stream] = {}  # Ordered by first line.
         self._busy: Set[str] = set()
         self._failures = Failures()
         self._text = Text()

@@ -1,4 +1,4 @@
-"""Takes off what stands before and behind the lines of a quoted log: marks of quotes, lists and numbers, the frames of panels and tables."""
+"""Removes what surrounds the lines of a quoted log: marks of quotes, lists and numbers, the frames of panels and tables."""
 
 # ruff: noqa: RUF001  # What editors and programs print.
 
@@ -10,13 +10,13 @@ class Margin(NamedTuple):
     """A kind of margin: its first letters, what a line with it looks like, and the share of the lines that must have it."""
 
     name: str
-    pattern: Pattern[str]  # With a group `text`; a line of the frame alone has none.
+    pattern: Pattern[str]  # With a group `text`, except for a line that is only frame.
     share: float
     unless: Pattern[str]  # What no line may look like.
 
 
 _NEVER = re.compile(r"(?!)")
-QUOTED = re.compile(r"\s{0,3}(?!>>> )(?:>{1,4} ?)+(?P<text>.*)$")  # Also around one line alone.
+QUOTED = re.compile(r"\s{0,3}(?!>>> )(?:>{1,4} ?)+(?P<text>.*)$")  # Even around a single line.
 _NUMBER = re.compile(r"\s{0,8}(?P<number>\d{1,7})(?:\t|[.)] |\s?[|│] ?|[.)]$)(?P<text>.*)$")
 _MARGINS = (
     Margin("panel", re.compile(r"\s{0,8}(?:[│┃║] ?(?P<text>.*?)\s*[│┃║]?|[╭╰┌└┏┗╔╚├][─━═].*)$"), 0.7, re.compile(r"\s*[╭┌┏╔][─━═]+ Traceback|.*❱")),
@@ -29,7 +29,7 @@ for _margin, _letters in zip(_MARGINS, ("│┃║╭╰┌└┏┗╔╚├", 
     for _letter in _letters:
         _FIRSTS.setdefault(_letter, []).append(_margin)
 _LEAST = 2
-_RISING = 0.8  # Of the numbers of lines.
+_RISING = 0.8  # Share of the line numbers.
 
 
 def inner(texts: List[str]) -> Optional[List[str]]:
@@ -66,7 +66,7 @@ def _without(pattern: Pattern[str], text: str) -> str:
 
 
 def _counted(texts: List[str], full: List[str]) -> Optional[List[str]]:
-    """Take off the numbers of lines: each is one more than the previous one."""
+    """Remove line numbers: each is one more than the previous one."""
     if not full[0].lstrip()[:1].isdigit() and not full[-1].lstrip()[:1].isdigit():
         return None
     numbers = [int(match.group("number")) for match in map(_NUMBER.match, full) if match]

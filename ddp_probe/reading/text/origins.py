@@ -20,7 +20,7 @@ NOBODY = Origin()
 class Logical(NamedTuple):
     """A line as a process printed it."""
 
-    number: int  # Of the line in the file that it begins in.
+    number: int  # Number of the line of the file in which it begins.
     text: str
     origin: Origin = NOBODY
     lone: bool = True  # Whether it is all of that line, and nothing of another.

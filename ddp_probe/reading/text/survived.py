@@ -1,4 +1,4 @@
-"""Tells the failures of a plain log that its job survived: the training went on, and ended by another one later."""
+"""Finds the failures of a plain log that its job survived: the training went on, and ended later by another failure."""
 
 import re
 from bisect import bisect
@@ -17,7 +17,7 @@ _AGAIN = re.compile(r"[Rr]estart")
 
 
 def survived(failures: List[Failed], went_on: Sequence[Tuple[int, Optional[int]]]) -> List[Failed]:
-    """Mark the failures after which a line of the training came, by the same rank or by nobody, and then an exception of the program's own."""
+    """Mark the failures after which a line of the training came, by the same rank or by nobody, and then an exception of the program itself."""
     own = [failed for failed in failures if failed.type and failed.fatal and not _OF_OTHERS.search(failed.text) and not consequence(failed.text)]
     if not own or any(_AGAIN.search(failed.text) for failed in failures):
         return failures

@@ -15,7 +15,7 @@ _FRAME = re.compile(r'[\s>|+]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in 
 _IPYTHON_FRAME = re.compile(r"(?P<file>(?:[/~.]|<ipython|[A-Za-z]:\\)\S*) in (?P<function>[\w<>.]+)\(.*\)$")
 _IPYTHON_NEWER = re.compile(r"(?:File|Cell) (?P<file>\S+?|In ?\[\d+\]),? ?(?::|line )(?P<line>\d+)(?:, in (?P<function>[\w.<>]+)\(.*)?$")
 _RICH_FRAME = re.compile(r"│\s?(?P<file>/\S+):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*│?$")
-_NUMBERED = re.compile(r"(?:│\s)?\s*(?:-+>|❱)\s*(?P<line>\d+) (?P<text>.*?)\s*│?$")  # A frame's own line in a source listing.
+_NUMBERED = re.compile(r"(?:│\s)?\s*(?:-+>|❱)\s*(?P<line>\d+) (?P<text>.*?)\s*│?$")  # The line of the frame in a source listing.
 _LISTING = re.compile(r"(?:│.*│?|[╭╰]─.*|\s*\d+(?: .*)?)$")
 _CLASS = r"(?:[A-Z]\w*)?(?:(?<=\w)Error|Exception|Interrupt|Timeout|TimeoutExpired|Refused|ExceptionGroup|SystemExit|StopIteration)"
 _NAME = r"(?:(?:[A-Za-z_]\w*\.)*" + _CLASS
@@ -83,7 +83,7 @@ def _final(number: int, text: str, indent: int) -> TextLine:
 
 
 def is_listing(text: str) -> bool:
-    """Return whether a line surrounds a frame's own line, as in the listings of IPython and rich."""
+    """Return whether a line surrounds the line of a frame, as in the listings of IPython and rich."""
     return _LISTING.match(text) is not None
 
 
@@ -93,7 +93,7 @@ _FRAMES = 200  # Maximum frames, for infinite recursion: the first half stays, n
 _LINES, _LETTERS = 300, 1 << 16  # Maximum lines and characters of a message.
 _LOOSE = 40  # Maximum lines that belong to a message only because they follow it.
 _RECENT = 4  # A traceback without a new line for this many lines, times the open tracebacks, is no longer being printed.
-TRAINING = re.compile(r"(?i)\b(?:epoch|step|iter(?:ation)?|loss)\b['\"]?[\s:=#\[(]{1,4}\d")  # Of a training; a bar is drawn again at its end.
+TRAINING = re.compile(r"(?i)\b(?:epoch|step|iter(?:ation)?|loss)\b['\"]?[\s:=#\[(]{1,4}\d")  # A progress bar is drawn again at its end.
 RECORD = re.compile(  # The beginning of other output, never part of a message.
     r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
     r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"

@@ -8,12 +8,12 @@ from ddp_probe.reading.text.tracebacks import FINAL, FRAME, HEADER, LINK, RECORD
 
 _USUAL = (80, 100, 120, 128, 132, 160)  # Columns of terminals, and of the pages of trackers.
 _NARROWEST, _WIDEST = 50, 200
-_NEAR = 0.8  # Of the widest line: what a word more would have passed, in letters of different widths.
+_NEAR = 0.8  # Share of the widest line that one more word would have exceeded, in letters of different widths.
 _DIGITS = str.maketrans("0123456789", "##########")
 _NUMBER = re.compile(r"\d+")
 _MARGIN = ">|*-•│┃║╭╰┌└┏┗╔╚├"
 _SAME = 0.7
-_PIECES = 60  # Of one line.
+_PIECES = 60  # Pieces of one line.
 
 _OPEN_FRAME = re.compile(r'[\s>|+]*File "[^"]*$|[\s>|+]*File "[^"]+",?(?: line)?$|[\s>|+]*File "[^"]+", line \d+,(?: in)?$|[\s>|+]*File$')
 _NUMBERED_FRAME = re.compile(r'[\s>|+]*File "[^"]+", line \d+$')
@@ -27,7 +27,7 @@ _BAR = re.compile(r"(?P<before>.*?)(?P<bar>\s?\d{1,3}%\|[^|]{0,300}\| ?[\d.,kMGT
 
 
 def joined(pieces: List[Logical], starts: Callable[[str], bool], least: int) -> List[Logical]:
-    """Return the pieces with the broken lines whole; `starts` tells whether a line has a prefix of its own.
+    """Return the pieces with the broken lines whole; `starts` tells whether a line has a prefix.
 
     At spaces lines are broken if at least this many sentences go on in the next line; 0 if never.
     """
@@ -88,7 +88,7 @@ def _gap(last: str, after: str, width: int) -> Optional[str]:
 
 
 def _exact(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) -> int:
-    """Return the column at which lines are broken: different lines end there, or one does and it is a usual one; none is longer."""
+    """Return the column at which lines are broken: different lines end there, or one does and the column is a usual one; no line is longer."""
     full = [index for index, piece in enumerate(pieces[:-1]) if len(piece.text) == widest]
     kinds = {pieces[index].text.translate(_DIGITS) for index in full}
     if len(kinds) < (1 if widest in _USUAL else 3):

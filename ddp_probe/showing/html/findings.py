@@ -132,7 +132,7 @@ def _source_line(row: source.SourceRow) -> SourceLine:
 
 
 def blocks(text: str) -> Iterator[RemedyBlock]:
-    """Yield the lines of a rule's own text, each a paragraph; indented lines in a row are code."""
+    """Yield the lines of a rule's text, each a paragraph; consecutive indented lines are code."""
     for code, lines in groupby(text.split("\n"), key=lambda line: line.startswith("  ")):
         kept = [line.expandtabs(4) for line in lines if line.strip()]
         yield from [RemedyBlock(True, kept)] if code else [RemedyBlock(False, [line]) for line in kept]

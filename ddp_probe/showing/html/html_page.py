@@ -1,4 +1,4 @@
-"""Makes the page: one part for each section, each made of the diagnosis, and the template, in which nothing of a log is anything but text."""
+"""Makes the page: one part for each section, each made from the diagnosis, and the template, in which everything from a log is text."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ def _hash(text: str) -> str:
 
 
 def as_json(value: Any, masker: Masker) -> str:
-    """Return a value as JSON that cannot end the element that it stands in."""
+    """Return a value as JSON that cannot end the element that contains it."""
     return json.dumps(_inert(value, masker)).translate(_ESCAPES)
 
 

@@ -14,7 +14,7 @@ from ddp_probe.showing.html.quotes import LineLink, Quotes
 from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Span, Timeline, timeline
 
 _TICKS = 8
-_LAST = 0.96  # Of the axis: there is no room for the text of a later time.
+_LAST = 0.96  # Share of the axis: a later time has no room for its text.
 
 
 class AxisTick(NamedTuple):
@@ -31,7 +31,7 @@ class TimeScale:
         self.begin, self.length = begin, length
 
     def at(self, when: float) -> str:
-        """Return where a time lies."""
+        """Return the position of a time."""
         return "%.4f%%" % (100 * self.share(when - self.begin))
 
     def share(self, lasted: float) -> float:
@@ -74,7 +74,7 @@ def date_of(when: float) -> str:
 
 # Fits the spans of a lane into a number: short ones of one kind that follow each other become one, so that a page stays small.
 
-DEPTH = 3  # Rows of one lane; what lies deeper is in the last one.
+DEPTH = 3  # Rows of one lane; deeper spans are in the last one.
 
 
 class PlacedSpan(NamedTuple):
@@ -86,7 +86,7 @@ class PlacedSpan(NamedTuple):
 
 
 def placed(spans: Sequence[Span], most: int, length: float) -> List[PlacedSpan]:
-    """Return at most about this many spans, each below the one that it lies in; what failed, never ended or is guilty stays by itself.
+    """Return at most about this many spans, each below the span that contains it; a span that failed, never ended or is guilty is not joined.
 
     The times in which nothing moved are below what the rank was in.
     """
@@ -113,7 +113,7 @@ def _rows(spans: Sequence[Span]) -> List[PlacedSpan]:
 
 def _bundled(spans: Sequence[PlacedSpan], gap: float) -> List[PlacedSpan]:
     kept: List[PlacedSpan] = []
-    last = [-1] * DEPTH  # Of each row, where its latest span is.
+    last = [-1] * DEPTH  # For each row, the place of its latest span.
     for span in spans:
         before = kept[last[span.row]] if last[span.row] >= 0 else None
         if before is not None and _alike(before.span, span.span) and span.span.end - before.span.begin <= gap:
@@ -129,7 +129,7 @@ def _alike(time_span: Span, other: Span) -> bool:
     return time_span.kind == other.kind and all(each.ended and not each.failed and not each.guilty for each in (time_span, other))
 
 
-# What the lanes say in words: on their bars, when one points at a bar, and in the table.
+# The words of the lanes: on their bars, in the bars' tooltips, and in the table.
 
 
 def label_of(one: PlacedSpan) -> str:
@@ -182,7 +182,7 @@ FEW = 24
 _ALIKE = 3  # Fewest lanes that become one.
 _SPANS = 5000  # Bars of the whole page.
 _ROOM = 150  # About how many letters fit into the width of a lane.
-_THIN = 0.4  # Of a letter.
+_THIN = 0.4  # Width of a letter.
 _MARGIN = 1.01
 
 
@@ -198,7 +198,7 @@ class LaneBar(NamedTuple):
     state: str  # failed, open or an empty string.
     thin: bool  # Less than a few points wide: its edge alone is seen.
     guilty: bool
-    level: float = 1.0  # Of a bar's height.
+    level: float = 1.0  # Share of a bar's height.
 
 
 MEMORY = "memory"
@@ -225,7 +225,7 @@ class LanePart(NamedTuple):
     began: str
     last: str
     ending: str
-    link: Optional[LineLink]  # To the line of what it did last.
+    link: Optional[LineLink]  # Leads to the line of its last action.
     left_out: int
 
 
@@ -246,7 +246,7 @@ class LanesPart(NamedTuple):
     kinds: List[str]
     ticks: List[AxisTick]
     length: float
-    drawn: float  # How many seconds the lanes show: a little more than there are, so that marks at the end are whole.
+    drawn: float  # How many seconds the lanes show: a little more than the run took, so that marks at the end are whole.
     busy: float  # Until when ranks moved, if they stood still for most of the time; else 0.
     began: str
     lasted: str

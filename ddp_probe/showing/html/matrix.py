@@ -12,7 +12,7 @@ from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
 from ddp_probe.showing.rank_state import RankState, parameters_on
 
-_COLUMNS = 12  # Devices that have a column of their own.
+_COLUMNS = 12  # Devices with their own column.
 _MEMORY = (("memory", WORDS["matrix_memory"]), ("near", WORDS["matrix_near"]), ("waited", WORDS["matrix_waited"]))
 _NUMBER = re.compile(r"\d+")
 
@@ -52,7 +52,7 @@ class Matrix(NamedTuple):
     others: bool
     wrapped: bool
     cards: bool
-    memory: List[Tuple[str, str]]  # The columns memory, near and waited, if they tell something: the field and its title.
+    memory: List[Tuple[str, str]]  # The columns memory, near and waited, if they have content: the field and its title.
     left_out: int
     relative: bool
     ranks: int
@@ -90,7 +90,7 @@ def _with_counts(state: RankState, held: Dict[str, int]) -> RankState:
 def _named(
     row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], counts: Dict[Optional[int], Dict[str, int]], *, relative: bool
 ) -> Dict[str, int]:
-    """Return the counts of a row's first rank; with many ranks, its own card is N."""
+    """Return the counts of a row's first rank; with many ranks, the card of each rank is N."""
     rank = row.ranks[0] if row.ranks else None
     process, held = known.get(rank), counts.get(rank, {})
     if process is None or not relative or "N" not in row.devices:

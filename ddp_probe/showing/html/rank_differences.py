@@ -75,7 +75,7 @@ def _link(run: Run, rank: int, quotes: Quotes) -> Optional[LineLink]:
 
 
 def _common(starts: List[LoggedProcess], field: str) -> List[CommonValue]:
-    """Return each name with the value of all ranks; a name that only some ranks have is one of their own."""
+    """Return each name with the value of all ranks; a name that only some ranks have counts as different."""
     counts: Counter[Tuple[str, Any]] = Counter()
     names: Dict[str, str] = {}
     for process in starts:

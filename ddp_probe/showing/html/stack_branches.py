@@ -1,4 +1,4 @@
-"""The stacks that the ranks have left, merged into one tree."""
+"""The stacks that the ranks left, merged into one tree."""
 
 from typing import Collection, List, NamedTuple, Optional, Tuple
 
@@ -8,7 +8,7 @@ from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_stacks import Branch, Step
 from ddp_probe.showing import ranks_table, stack_page
 
-_BRANCHES = 12  # Of one line.
+_BRANCHES = 12  # Branches of one line.
 _DEEP = 200
 
 

@@ -17,7 +17,7 @@ _Times = Dict[int, WaitTime]
 
 
 class WaitCell(NamedTuple):
-    """What ranks have spent at one line; `shade` is from 0 to 4, by the longest of the column."""
+    """The time that ranks spent at one line; `shade` is from 0 to 4, relative to the longest of the column."""
 
     text: str
     shade: int

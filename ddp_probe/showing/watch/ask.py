@@ -1,6 +1,6 @@
 """Asks running ranks for their stacks: a file in the run's folder is the request, an event in each rank's log the answer. No signal, no ptrace.
 
-Ranks that do not answer are named with why; what they left earlier stands in for it.
+Ranks that do not answer are named, with the reason; stacks that they left earlier are shown instead.
 """
 
 import os
@@ -29,7 +29,7 @@ class Collected(NamedTuple):
     """The stacks of the ranks, and why the others gave none."""
 
     found: List[rank_stacks.RankStacks]
-    silent: Dict[int, Silence]  # Also ranks of which only earlier stacks are there.
+    silent: Dict[int, Silence]  # Includes ranks that have only earlier stacks.
 
 
 class _Rank:
@@ -118,7 +118,7 @@ def _request(folders: List[str]) -> int:
         try:
             for folder in folders:
                 os.close(os.open(os.path.join(folder, _FOLDER, "stacks.%d" % number), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-        except FileExistsError:  # Somebody else asks at the same moment.
+        except FileExistsError:  # Another process asks at the same moment.
             number += 1
         else:
             return number

@@ -1,4 +1,4 @@
-"""Which ranks stand out, as reading/splits.py tells it, and why in a few words; only once others have waited for a while."""
+"""Which ranks stand out, by reading/splits.py, and why, in a few words; only once others have waited for a while."""
 
 import os
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
@@ -142,7 +142,7 @@ def _departs(departure: Departure) -> str:
 
 
 def _is_in(position: Position, parted: Split) -> bool:
-    """Tell whether a rank's call is one of the group in which the ranks part."""
+    """Tell whether a rank's call belongs to the group in which the ranks part."""
     return position.group is not None and parted.group is not None and position.group.id == parted.group.id
 
 
@@ -159,7 +159,7 @@ def _site(call: AlignedCall) -> str:
 
 
 def _shape(made: LedgerCall, other: LedgerCall, number: int) -> str:
-    """Return a call with what tells it from another one."""
+    """Return a call with what distinguishes it from others."""
     text = "%s %d" % (made.op, number)
     if made.op != other.op:
         return text

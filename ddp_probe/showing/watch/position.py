@@ -23,7 +23,7 @@ class _Known(NamedTuple):
     head: bytes
     found: whole_ledger.Ledger
     at_rest: bool
-    end: bytes  # As a ledger with a smaller ring; empty if the whole file was read.
+    end: bytes  # The end of the ring, in the form of a smaller ledger; empty if the whole file was read.
 
 
 class Glimpses:
@@ -83,7 +83,7 @@ class _Areas:
 
     @classmethod
     def of(cls, file: int, head: bytes) -> "Optional[_Areas]":
-        """Return the areas, or None for a header that is not one of this version with all of its areas there."""
+        """Return the areas, or None if the header is not of this version, or an area is missing."""
         order = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}.get(head[12:16], "")
         if head[:8] != schema.MAGIC or not order or len(head) < schema.HEADER_BYTES:
             return None
@@ -175,7 +175,7 @@ class Position(NamedTuple):
     group: Optional[Group]
     peer: int
     site: Optional[LedgerSite]
-    since_ns: int  # When it entered what it is in; on its own monotonic clock.
+    since_ns: int  # When it entered its phase or call, on its monotonic clock.
     seconds: float  # For how long it has been there.
     began_ns: int  # When the file was made, on the same clock.
     moved_ns: int
@@ -183,7 +183,7 @@ class Position(NamedTuple):
 
     @property
     def now_ns(self) -> int:
-        """Return the time of the look on its own monotonic clock."""
+        """Return the time of the look on its monotonic clock."""
         return self.since_ns + int(self.seconds * 1e9)
 
 

@@ -29,7 +29,7 @@ class HeldMemory:
         self._known: Dict[str, Tuple[int, Optional[int]]] = {}
 
     def of(self, log: str) -> Optional[int]:
-        """Return the bytes that tensors hold on the card with the most; None if no line tells."""
+        """Return the bytes that tensors hold on the card with the most; None if no line has it."""
         before, held = self._known.get(log, (-1, None))
         try:
             size = os.stat(log).st_size
@@ -53,7 +53,7 @@ def _last(data: bytes, held: Optional[int]) -> Optional[int]:
     return held
 
 
-# Ranks that run and have no ledger: they have made no process group yet, or the ledger is off. Their stacks tell where they stand.
+# Ranks that run and have no ledger: they have made no process group yet, or the ledger is off. Their stacks show where they are.
 
 _EVERY = 5.0  # Seconds between two requests for stacks: each is a line in every log.
 _WAIT = 2.0
@@ -132,7 +132,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-_FEW = 64  # Of more ranks, only the last calls are read.
+_FEW = 64  # If there are more ranks, only the last calls are read.
 _SEVERAL = 3
 _WRITTEN = 2e9  # Nanoseconds: a rank writes its ledger into the file four times a second, on a busy host less often.
 _SLACK = 0.1  # Seconds; file systems write coarse times.
@@ -147,7 +147,7 @@ class Look(NamedTuple):
     outliers: Dict[int, str]  # Ranks that stand out, and why.
     absent: List[int]  # Ranks of the job without a ledger here.
     problems: Dict[str, str]  # Files that could not be read, and why.
-    memory: Dict[int, int] = {}  # Bytes on the card with the most, of the ranks whose log tells.
+    memory: Dict[int, int] = {}  # Bytes on the fullest card, of the ranks whose log has them.
     waited: Dict[int, Waited] = {}  # How long a rank has waited for the slowest in the last minute.
     late: Optional[LateRanks] = None
 
@@ -190,7 +190,7 @@ class LiveView:
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
         if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
             by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
-            if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands.
+            if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands still.
                 chosen, out = by_stack, elsewhere(by_stack)
         told = {each.rank: self._memory.of(watched_files.log_of(headers[each.rank][0])) for each in chosen}
         memory = {rank: held for rank, held in told.items() if held is not None}

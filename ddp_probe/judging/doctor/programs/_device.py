@@ -34,7 +34,7 @@ def set_device(runtime: Any, index: int) -> None:
 
 
 def identity(runtime: Any, index: int) -> str:
-    """Return what tells a card from all others of this host: its UUID or its bus id; empty if the runtime does not say."""
+    """Return what identifies a card on this host: its UUID or its bus id; empty if the runtime does not say."""
     try:
         known = runtime.get_device_properties(index)
     except Exception:

@@ -1,4 +1,4 @@
-"""How a child answers, and how it is sure to end with doctor."""
+"""How a child answers, and how it makes sure to end with doctor."""
 
 import contextlib
 import ctypes
@@ -19,16 +19,16 @@ def end_with_parent() -> None:
     """Let the kernel end this process when doctor ends, however it ends."""
     try:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    except (OSError, AttributeError):  # not Linux: doctor's own clean-up has to do
+    except (OSError, AttributeError):  # not Linux: rely on doctor's clean-up
         return
     parent = os.environ.get(PARENT)
-    if parent is not None and os.getppid() != int(parent):  # doctor ended before the kernel was asked
+    if parent is not None and os.getppid() != int(parent):  # doctor ended before the request to the kernel
         os._exit(1)
 
 
 @contextlib.contextmanager
 def stage(name: str) -> Iterator[Dict[str, Any]]:
-    """Say that a stage begins, and that it has ended, with the facts that it found. An exception in it ends the process."""
+    """Say that a stage begins and that it has ended, with the facts that it yields. An exception in it ends the process."""
     facts: Dict[str, Any] = {}
     say(stage=name, phase="begin")
     try:

@@ -1,4 +1,4 @@
-"""torchrun's agent may hold MASTER_PORT: then its store tells the ranks at which port rank 0 waits, and the token of the meeting."""
+"""torchrun's agent may hold MASTER_PORT: then its store has the port at which rank 0 waits, and the token of the meeting."""
 
 import importlib
 import json

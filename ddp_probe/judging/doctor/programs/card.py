@@ -23,7 +23,7 @@ def main(types: str, index: str, attribute: str, module: str) -> None:
         set_device(runtime, number)
     with stage("compute") as facts:
         facts.update(card=str(card), wrong=_wrong(torch, card), identity=identity(runtime, number))
-    os._exit(0)  # some runtimes hang or crash while they are taken down, and the card has answered
+    os._exit(0)  # some runtimes hang or crash at shutdown, and the card has already answered
 
 
 def _wrong(torch: Any, card: Any) -> str:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _is_alone(alone: socket.socket, folder: str) -> bool:
-    """Tell whether this is the one that asks for this run on this host: a name without a file, which its owner's end frees."""
+    """Tell whether this is the one that asks for this run on this host: a name without a file, which is free once its owner ends."""
     try:
         if not alone.getsockname():
             alone.bind("\0ddp_probe cards " + hashlib.sha256(os.fsencode(folder)).hexdigest()[:32])

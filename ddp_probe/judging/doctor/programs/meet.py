@@ -23,7 +23,7 @@ _FOREVER = 24 * 3600.0  # doctor ends its children long before
 
 
 class Hub:
-    """The meeting, from the first rank that comes to the last that leaves."""
+    """The meeting, from the first rank that connects to the last that leaves."""
 
     def __init__(self, listening: socket.socket, world: int, run: str, token: str) -> None:
         self._world = world
@@ -121,7 +121,7 @@ def leaders(ranks: Dict[str, Any]) -> List[int]:
 
 
 def try_links(rank: int, ranks: Dict[str, Any], master: str) -> Dict[str, Any]:
-    """Return what came of a connection to each other host."""
+    """Return the result of a connection to each other host."""
     chosen = leaders(ranks)
     if rank not in chosen:
         return {}
@@ -131,7 +131,7 @@ def try_links(rank: int, ranks: Dict[str, Any], master: str) -> Dict[str, Any]:
 
 
 def _try(other: int, known: Dict[str, Any], master: str) -> Dict[str, Any]:
-    """Connect to a host; one that came by its loopback is the host of the store, under another address."""
+    """Connect to a host; if it connected from its loopback, it is the host of the store, at another address."""
     address = master if str(known["address"]).startswith(_LOOPBACK) else str(known["address"])
     own = route(address)
     own = own if own[0] else route(master)  # without a route to the other host, this host is known by its way to rank 0
@@ -162,7 +162,7 @@ def route(address: str) -> Tuple[str, str]:
 
 
 def gloo_address() -> str:
-    """Return the address that gloo takes without GLOO_SOCKET_IFNAME: the first one of this host's name that is its own, else the loopback."""
+    """Return the address that gloo takes without GLOO_SOCKET_IFNAME: the first address of this host's name that this host has, else the loopback."""
     if os.environ.get("GLOO_SOCKET_IFNAME"):
         return ""
     with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ def interface(address: str) -> str:
     return ""
 
 
-_MARGIN = 60.0  # Seconds for the links, after all have come.
+_MARGIN = 60.0  # Seconds for the links, after all have connected.
 
 
 class Task(NamedTuple):
@@ -198,13 +198,13 @@ class Task(NamedTuple):
     port: int  # MASTER_PORT
     agent_key: str  # The key in the store of torchrun's agent, if the agent holds MASTER_PORT.
     run: str  # Launches with another name do not meet.
-    token: str  # What the ranks of the launch know; with an agent's store, rank 0 tells another one by it.
+    token: str  # What the ranks of the launch know; with an agent's store, rank 0 publishes another token there.
     seconds: float  # How long to wait for other ranks.
     facts: Dict[str, Any]  # What the parent found on this host.
 
 
 def main(path: str) -> None:
-    """Meet, and say what came of it."""
+    """Meet, and print the result."""
     with open(path, encoding="utf-8") as file:
         task = Task(**json.load(file))
     holding = _hold(task) if task.rank == 0 else None

@@ -67,7 +67,7 @@ def _collectives(job: _Job) -> None:
 
 
 def _expect(job: _Job, found: Any, wanted: float) -> None:
-    """Raise if one element is not what the collective has to give."""
+    """Raise if an element is not what the collective must return."""
     if not job.torch.equal(found.cpu(), job.torch.full(found.shape, float(wanted))):
         raise ValueError("the result is %s, and has to be %s everywhere" % (found.cpu().tolist(), wanted))
 
@@ -99,7 +99,7 @@ def _all_reduce_seconds(job: _Job) -> float:
     """Return the median of a few rounds; reading one number waits for the card."""
     numbers = job.torch.zeros(_MEGABYTES << 18, device=job.device)
     took = []
-    for _ in range(_ROUNDS + 1):  # the first one sets up connections
+    for _ in range(_ROUNDS + 1):  # the first call sets up connections
         started = time.perf_counter()
         job.dist.all_reduce(numbers)
         numbers[0].item()
