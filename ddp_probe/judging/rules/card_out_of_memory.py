@@ -31,6 +31,10 @@ RULE = Rule(
             r"(?P<asked>[\d.]+[KMGT]?)[^\n]{0,60}not possible",
             says="A card has no room for the {asked} that the job asks for (XLA).",
         ),
+        Printed(
+            r"EL0004\)?:[^\n]*Failed to allocate memory|EI0011\)?:[^\n]*Failed to allocate \[?\d+\]? bytes of NPU memory",
+            says="CANN finds no room on the card: the job needs more than it has, or another process holds it.",
+        ),
         Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="The job needs more memory than the card has."),
     ),
     yields_to=("stale-process-holds-card", "map-location-missing", "set-device-missing"),

@@ -49,8 +49,8 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[data_?[tT]ype\], local ?\["
-                r"(?P<one>\w+)\], remote ?\[(?P<two>\w+)\]"
+                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[?data_?[tT]ype\]?, local(?: end)? ?"
+                r"\[?(?P<one>\w+)\]?, remote(?: end)? ?\[?(?P<two>\w+)"
             ),
             says=_SAYS,
         ),

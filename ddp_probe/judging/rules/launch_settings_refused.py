@@ -74,6 +74,13 @@ RULE = Rule(
             says="accelerate cannot start these processes from its arguments and its configuration.",
             ranks=False,
         ),
+        # HCCL's list of ranks and cards.
+        Printed(
+            r"EI00(?:04|14|17)\)?:[^\n]*(?P<what>[Tt]he ranktable or rank is invalid|parse the ranktable file|for ranktable variable \S+ is invalid"
+            r"|missing in the ranktable file)",
+            says="HCCL cannot use its rank table ({what}): write it for these hosts and cards, or leave RANK_TABLE_FILE out.",
+            ranks=False,
+        ),
         # Two launchers in one another, or a variable that is the same for all processes.
         Printed(
             r"LOCAL_RANK \((?P<own>-?\d+)\) != OMPI_COMM_WORLD_LOCAL_RANK \((?P<mpi>\d+)\)",

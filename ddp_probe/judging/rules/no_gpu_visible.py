@@ -87,6 +87,14 @@ RULE = Rule(
             says="torch's HIP build sees no card: the driver's device files are missing or the user may not open them, or the card is not supported.",
         ),
         Printed(
+            r"fill_device_fds: EXCEPTION: open failed",
+            says="oneCCL cannot open the device files of the cards: give the container /dev/dri (--device /dev/dri).",
+        ),
+        Printed(
+            r"nvidia-container-cli: (?:initialization|detection) error: (?P<why>[^\\\"\n]{1,80})",
+            says="The container runtime cannot give the container its cards: {why}.",
+        ),
+        Printed(
             r"nvml error: driver not loaded|could not select device driver \S+ with capabilities: \[\[gpu\]\]",
             says="The container runtime does not find a driver for the cards.",
         ),

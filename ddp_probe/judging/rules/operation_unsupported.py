@@ -61,7 +61,7 @@ RULE = Rule(
         ),
         Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks for."),
         Printed(
-            r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not support the reduction that the job asks for."
+            r"EI0003\)?:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not support the reduction that the job asks for."
         ),
         Printed(
             r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)",
@@ -82,7 +82,7 @@ RULE = Rule(
             + _BACKEND,
             says="{backend} does not exchange tensors of type {dtype}.",
         ),
-        Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not support the data type that the job asks for."),
+        Printed(r"EI0003\)?:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not support the data type that the job asks for."),
         Printed(
             r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})",
             says="The backend does not support the collective during {when}.",

@@ -32,6 +32,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"EI0010\)?:[^\n]*P2P communication failed",
+            says="Two NPUs of the host cannot reach each other's memory: look at their state (npu-smi info), or try HCCL_INTRA_ROCE_ENABLE=1.",
+            ranks=False,
+        ),
+        Printed(
             r"NCCL WARN hipIpc(?:Get|Open)MemHandle failed ?:? ?(?P<why>[^\n]{0,60})",
             says="RCCL cannot hand the memory of one card to another process: {why}.",
             ranks=False,

@@ -15,7 +15,7 @@ _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
 )
 # The watchdogs of two ranks report the same number with another operation or another size; each group counts its own numbers.
-_WATCHDOG = r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum="
+_WATCHDOG = r"[Ww]atchdog caught collective operation timeout: Work\w{4}\(SeqNum="
 _UNLIKE = (
     r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
@@ -121,8 +121,8 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[(?P<what>(?!data_?[tT]ype)\w+)\], local"
-                r" ?\[(?P<one>[^\]\n]+)\], remote ?\[(?P<two>[^\]\n]+)\]"
+                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[?(?P<what>(?!data_?[tT]ype)\w+)\]?, local"
+                r"(?: end)? ?\[?(?P<one>[^\]\n,]+)\]?, remote(?: end)? ?\[?(?P<two>[^\]\n.]+)"
             ),
             says="Ranks bring two values of {what} to one collective: {one} and {two}.",
             ranks=False,

@@ -29,6 +29,11 @@ RULE = Rule(
             says="A network card reports: {why}.",
         ),
         Printed(
+            r"EJ0002\)?:[^\n]*network port is down",
+            says="The network port of an NPU is down: hccn_tool -i <card> -link -g shows which, on each host.",
+            ranks=False,
+        ),
+        Printed(
             r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b"
             r"|IBV_WC_RETRY_EXC_ERR)",
             says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX).",

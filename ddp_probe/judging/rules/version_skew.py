@@ -34,6 +34,12 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"(?:HCCL|CANN) versions are inconsistent[^\n]{1,90}?local[_ ]version(?: is)? \[?(?P<here>[\w.]+)[^\n]{1,40}?"
+            r"remote[_ ]version(?: is)? \[?(?P<there>[\w.]+)",
+            says="Two hosts have different versions of CANN or HCCL: {here} and {there}.",
+            ranks=False,
+        ),
+        Printed(
             r"[Mm]ismatched NCCL version|NCCL version mismatch|ranks? (?:have|has|with|use)[^\n]{0,20}different (?:PyTorch|torch|NCCL|CUDA) versions?"
         ),
     ),
