@@ -39,7 +39,7 @@ RULE = Rule(
             (
                 r"Requires distributed package to be available"
                 r"|module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'"
-                r"|(?:Distributed package|torch\.distributed)(?: package)? is not available"
+                r"|(?:Distributed package|[Tt]orch[. ]distributed|Distributed torch)(?: package)? is not available"
             ),
             says="This torch is built without its distributed package.",
             unless=r"circular import",

@@ -43,6 +43,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"The selected device indices (?P<asked>\[[^\]\n]*\]) don't match the local rank values",
+            says="The job selects cards {asked}, and DeepSpeed gives local rank N card N: select them by CUDA_VISIBLE_DEVICES instead.",
+            ranks=False,
+        ),
+        Printed(
             r"expected local-rank to be the same as rank % device-count",
             says="The program takes RANK modulo the number of cards for its LOCAL_RANK: each host must have one rank for each of its cards.",
             ranks=False,

@@ -64,6 +64,17 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"Missing optimizer state for parameter '(?P<name>[^'\n]{1,120})' in checkpoint|The (?:requested state|model) contains a key "
+            r"'(?P<key>[^'\n]{1,120})' that does not exist in the loaded checkpoint",
+            says="The checkpoint lacks a state that the job has.",
+        ),
+        Printed(
+            r"Trying to restore (?P<what>optimizer|learning rate scheduler) state but checkpoint contains only the model"
+            r"|You have configured \d+ optimizers but the checkpoint contains \d+",
+            says="The checkpoint has no state for this optimizer or scheduler: resume from one that was saved with it, or load the weights alone.",
+            ranks=False,
+        ),
+        Printed(
             r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group"
             r"|has a different number of parameter groups)"
         ),

@@ -92,6 +92,16 @@ RULE = Rule(
             says="LOCAL_RANK is {own}, and the program's argument local_rank {given}: leave the argument out, or read it from LOCAL_RANK.",
             ranks=False,
         ),
+        Printed(
+            r"MPI (?P<what>rank|world size) (?P<mpi>\d+) does not match torch (?:rank|world size) (?P<own>\d+)",
+            says="The {what} is {own} for torch, and {mpi} for MPI: another launcher's variables are set in the processes that mpirun starts.",
+            ranks=False,
+        ),
+        Printed(
+            r"ValueError: Invalid launcher type: (?P<name>\S+)",
+            says="mmengine has no launcher '{name}': --launcher is none, pytorch, slurm or mpi.",
+            ranks=False,
+        ),
         # The scheduler or the shell.
         Printed(
             r"srun: error: Unable to create step for job \d+: (?P<why>%s)" % _STEP,

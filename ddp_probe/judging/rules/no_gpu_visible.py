@@ -76,6 +76,7 @@ RULE = Rule(
         Printed(
             r"Unable to open /dev/kfd read-write: (?P<why>[^\n]{1,60})",
             says="ROCm cannot open /dev/kfd ({why}): give the container --device=/dev/kfd and --device=/dev/dri, and the user the group render.",
+            nowhere=r"\b(?:[Ll]oss|[Ee]poch)\b",  # A library asks for it on hosts that have no such cards, too.
         ),
         Printed(
             r"(?:Accelerator|CUDA) is not detected, cannot perform low precision training|Cannot use fp16 without (?:CUDA|accelerator)"

@@ -31,6 +31,12 @@ RULE = Rule(
         Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
         Printed(r"Invalid magic number; corrupt file\?", says="The file does not begin as a checkpoint does."),
         Printed(r"Error while deserializing header: (?:header too large|HeaderTooLarge|InvalidHeaderDeserialization)"),
+        Printed(
+            r"Expected input to be a checkpoint returned by torch\.save|No state_dict found in checkpoint file (?P<path>[^\n]{1,200})"
+            r"|\S+ is not a (?:model state|zero) checkpoint|seems a bogus DeepSpeed checkpoint folder"
+            r"|The path \S+ does not point to (?:a )?valid (?:full |sharded )?checkpoint",
+            says="What is to be loaded is not a checkpoint of this kind.",
+        ),
         Printed(r"OSError: Unable to (?:synchronously )?open file \(file signature not found\)"),
     ),
 )

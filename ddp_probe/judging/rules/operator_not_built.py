@@ -45,7 +45,7 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"CUDA_HOME does not exist, unable to compile CUDA op|CUDA_HOME environment variable is not set"
+                r"unable to compile (?:CUDA|NPU|XPU|MUSA|MLU) op|CUDA_HOME environment variable is not set"
                 r"|Ninja is required to load C\+\+ extensions|Error building extension '(?P<op>\w+)'"
             ),
             says="An operator that is compiled on first use could not be compiled.",

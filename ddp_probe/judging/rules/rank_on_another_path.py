@@ -104,7 +104,7 @@ RULE = Rule(
             says="The ranks wait in collectives of different kinds.",
             ranks=False,
         ),
-        Printed(r"disagreement between rank0 and rank(?P<rank>\d+)", says="Rank {rank} and rank 0 are not at the same parameters."),
+        Printed(r"disagreement (?:on list \w+ )?between rank0 and rank(?P<rank>\d+)", says="Rank {rank} and rank 0 are not at the same parameters."),
         Printed(
             r"tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for (?:the )?remainder of ranks",
             says="Some ranks have called a collective that the others have not.",

@@ -46,6 +46,10 @@ RULE = Rule(
             says="{name} has a value that the runtime does not accept.",
         ),
         Printed(
+            r"device (?P<card>\d+) is not visible \((?P<name>\w+_VISIBLE_DEVICES)=(?P<value>[^)\n]*)\)",
+            says="The job asks for card {card}, which {name}={value} does not show.",
+        ),
+        Printed(
             r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use"
             r"|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"
         ),
