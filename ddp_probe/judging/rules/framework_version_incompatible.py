@@ -262,6 +262,17 @@ RULE = Rule(
             unless=r"--index-url",
         ),
         Printed(
+            r"Error: (?P<need>(?:torch|accelerate|transformers|peft|trl|deepspeed|tokenizers|datasets)[<>=!~][^\n]{1,60}) is required for a normal "
+            r"functioning of this module, but found (?P<has>[\w.=+-]+\w)",
+            says="{has} is installed, and {need} is needed.",
+            ranks=False,
+        ),
+        Printed(
+            r"Using (?:the )?`Trainer` with `PyTorch` requires `(?P<need>accelerate[^`\n]{1,30})`",
+            says="The Trainer needs {need}, which is not installed.",
+            ranks=False,
+        ),
+        Printed(
             r"(?P<what>PyTorch|CUDA|HIP) version mismatch! DeepSpeed ops were compiled and installed with a different version",
             says="DeepSpeed's operators were built for another {what} than the one that runs: install DeepSpeed again, in this environment.",
         ),

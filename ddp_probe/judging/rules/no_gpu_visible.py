@@ -74,7 +74,7 @@ RULE = Rule(
         ),
         Printed(r"Unable to proceed, no GPU resources available|Failed to infer device type|Device not found\] Device acquire failed"),
         Printed(
-            r"Unable to open /dev/kfd read-write: (?P<why>[^\n]{1,60})",
+            r"Unable to open /dev/kfd read-write: (?P<why>Permission denied|Operation not permitted|No such file or directory)",
             says="ROCm cannot open /dev/kfd ({why}): give the container --device=/dev/kfd and --device=/dev/dri, and the user the group render.",
             nowhere=r"\b(?:[Ll]oss|[Ee]poch)\b",  # A library asks for it on hosts that have no such cards, too.
         ),
