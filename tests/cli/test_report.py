@@ -190,7 +190,7 @@ def test_says_which_run_it_is_and_when_it_was(run_python, repo, tmp_path):
     newest, named = (" ".join(run_python(["-m", "ddp_probe", "report", *words], cwd=tmp_path).stdout.split()) for words in ([], [run]))
     began = r"began 2026-\d\d-\d\d \d\d:\d\d:\d\d UTC%s: torchrun --nproc_per_node=2 [^\n]*03_submodule_left_behind.py read "
     assert re.search(began % r", last heard of \d+ (?:d|h|min) ago", newest)
-    assert "note no path was given, and this is the newest run" in newest
+    assert "note no path was given, so this is the newest run" in newest
     assert re.search(began % "", named)
     assert "no path was given" not in named
 

@@ -48,7 +48,7 @@ def test_a_late_host_is_named_as_the_host() -> None:
     """If all ranks of one of two hosts are late, the verdict names the host, with its ranks and what keeps them; it is a warning."""
     (finding,) = [one for one in _judged(NODE1).findings if one.slug == "one-rank-late"]
     assert finding.verdict.startswith("Host node1 (ranks 4-7) is late: its ranks came last in ")
-    assert "waiting for the DataLoader: 32 ms a step, and the others 2 ms" in finding.verdict
+    assert "waiting for the DataLoader: 32 ms a step, against 2 ms on the others" in finding.verdict
     assert (finding.ranks, finding.severity) == ([4, 5, 6, 7], "warning")
     assert "num_workers" in finding.remedy
 
@@ -57,7 +57,7 @@ def test_one_rank_that_works_while_seven_wait_is_said_with_how_long_they_wait() 
     """Rank 5 works for most of the step: the seven others wait for that part of it."""
     busy = "ledger 0-4,6-7 step x60 forward 10 backward 90\nledger 5 step x60 forward 85 backward 15"
     (finding,) = [one for one in _judged(busy).findings if one.slug == "one-rank-late"]
-    assert "which wait for 75 ms of each step (75 %)" in finding.verdict
+    assert "which therefore wait for 75 ms of each step (75 %)" in finding.verdict
     assert finding.evidence[0].text.endswith("; ranks 0-4, 6-7 wait")
 
 
