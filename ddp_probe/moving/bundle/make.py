@@ -7,7 +7,7 @@ import platform
 import re
 import tempfile
 import time
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import msgspec
 
@@ -233,7 +233,6 @@ def _difference(first: Diagnosis, second: Diagnosis) -> str:
 
 _BEFORE, _AFTER = 2, 7  # Lines around a quoted one that the report may show.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:

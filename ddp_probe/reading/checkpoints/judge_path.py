@@ -2,7 +2,6 @@
 
 import glob
 import os
-import stat
 import time
 import warnings
 from typing import List, Optional
@@ -122,14 +121,6 @@ def by_format(path: str, source: FileRange, judged: Judged, progress: Optional[P
         sharded.judge(path, source, judged, lambda shard: judge(shard, deep=judged.deep, progress=progress))
     else:
         lookalikes.judge(source, judged, head)
-
-
-def is_regular(path: str) -> bool:
-    """Tell whether a path is a regular file, following links."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 # What to do about a file that is broken: is it still being written, and would torch.load see it.
