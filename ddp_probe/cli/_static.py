@@ -31,12 +31,12 @@ def version(distribution: str) -> Optional[str]:
 @lru_cache(maxsize=1)
 def _metadata(folders: Tuple[str, ...]) -> List[Tuple[str, str]]:
     """Return each folder of metadata with the name of its distribution, in the order of the path."""
-    found = []
+    pairs = []
     for folder in folders:
         with contextlib.suppress(OSError):  # A zip file, or a folder that is not there.
             names = [name for name in os.listdir(folder or ".") if name.endswith(_METADATA)]
-            found += [(_normal(name.rpartition(".")[0].partition("-")[0]), os.path.join(folder, name)) for name in names]
-    return found
+            pairs += [(_normal(name.rpartition(".")[0].partition("-")[0]), os.path.join(folder, name)) for name in names]
+    return pairs
 
 
 def _version(path: str) -> Optional[str]:

@@ -60,12 +60,12 @@ def _looks(text: str) -> int:
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = 0.0
-    if not 0.1 <= found <= 600:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 600:
         raise argparse.ArgumentTypeError("%s is not a number of seconds from 0.1 to 600" % text)
-    return found
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:

@@ -78,20 +78,20 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading.checkpoints import judge_path
 
-    found = _judged(judge_path.paths_of(args.paths), deep=args.deep)
+    judged = _judged(judge_path.paths_of(args.paths), deep=args.deep)
     if args.against is not None:
-        _compare(found, args.against)
+        _compare(judged, args.against)
     if args.json:
         import msgspec
 
-        print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        print(msgspec.json.format(msgspec.json.encode(judged), indent=1).decode())
     else:
         from ddp_probe.showing import checkpoint_page, paint
 
-        paint.write(checkpoint_page.lines(found, max(40, paint.width()), names=args.names))
-    if any(one.verdict == "broken" or (one.against and not one.against.fits) for one in found):
+        paint.write(checkpoint_page.lines(judged, max(40, paint.width()), names=args.names))
+    if any(each.verdict == "broken" or (each.against and not each.against.fits) for each in judged):
         return 1
-    return max(CODES[one.verdict] for one in found)
+    return max(CODES[each.verdict] for each in judged)
 
 
 def _compare(found: List[Any], path: str) -> None:

@@ -93,10 +93,10 @@ def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Itera
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
             return [StyledLine("%s %s is retired: no rule has this name now." % (number, slug))]
-    found = [_found(args.name, pages) for pages in (rules, asked)]
-    if not any(found):
+    matching = [_found(args.name, pages) for pages in (rules, asked)]
+    if not any(matching):
         raise _unknown(args.name, [name for rule in rules for name in (rule.slug, rule.id)])
-    return [*rule_page.listing(found[0], width, say), *doctor_page.listing(found[1], width, say)]
+    return [*rule_page.listing(matching[0], width, say), *doctor_page.listing(matching[1], width, say)]
 
 
 def _groups(rules: Sequence[Any], checks: Sequence[Any], say: Any) -> Iterable[Any]:
@@ -122,7 +122,7 @@ def _found(name: str, pages: Sequence[Any]) -> List[Any]:
 
 def _word(word: str) -> "re.Pattern[str]":
     """Return a pattern that finds a word, or one with the same meaning, at the beginning of a word."""
-    same = next((group for group in _SAME if any(word.startswith(one) for one in group)), (word,))
+    same = next((group for group in _SAME if any(word.startswith(alias) for alias in group)), (word,))
     return re.compile("(?<![a-z])(?:%s)" % "|".join(map(re.escape, dict.fromkeys((word, *same)))))
 
 

@@ -74,9 +74,9 @@ def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
 
 def _not_run(command: List[str], exc: OSError) -> int:
     """Print the error that a shell would print, and return the shell's exit code."""
-    found = shutil.which(command[0]) or os.path.exists(command[0])
+    path = shutil.which(command[0]) or os.path.exists(command[0])
     missing = exc.errno in (errno.ENOENT, errno.ENOTDIR)
-    if missing and not found:
+    if missing and not path:
         why, remedy = "No such command is on PATH.", "Check the name. Run a Python program as: -- python train.py"
     elif missing:
         why, remedy = "The interpreter named on its first line does not exist.", "Fix its first line, or run it as: -- python %s" % command[0]

@@ -60,17 +60,17 @@ def run(args: argparse.Namespace) -> int:
     folder = args.folder or find.root()
     if args.folder and not os.path.isdir(folder):
         raise UsageError("No such folder: %s." % safe.line(folder, 300), "Name the folder of all runs, or none for %s." % find.root())
-    found = [one._asdict() for one in _glances(find.runs(folder), glance.at)]
+    rows = [seen._asdict() for seen in _glances(find.runs(folder), glance.at)]
     steps = Steps()
-    for number, row in enumerate(found):
-        steps(number + 1, len(found), safe.line(row["name"]))
+    for number, row in enumerate(rows):
+        steps(number + 1, len(rows), safe.line(row["name"]))
         row.update(_kept(row))
     steps.clear()
     if args.json:
-        print(json.dumps(found, indent=2))
-    elif found:
-        print("\n".join(_table(found)))
-    if not found:
+        print(json.dumps(rows, indent=2))
+    elif rows:
+        print("\n".join(_table(rows)))
+    if not rows:
         raise find.no_run(folder)
     return 0
 
@@ -80,9 +80,9 @@ def _glances(folders: List[str], look: Callable[[str], Any]) -> Iterator[Any]:
     taken: Set[str] = set()
     for folder in folders:
         if os.path.realpath(folder) not in taken:
-            one = look(folder)
-            taken.update(map(os.path.realpath, one.parts))
-            yield one
+            seen = look(folder)
+            taken.update(map(os.path.realpath, seen.parts))
+            yield seen
 
 
 def _kept(row: Dict[str, Any]) -> Dict[str, Any]:
@@ -91,23 +91,23 @@ def _kept(row: Dict[str, Any]) -> Dict[str, Any]:
     kept = _read(place)
     if kept.get("of") == now and row["ended"] != "running":
         return {"verdict": str(kept.get("verdict", "")), "rules": [str(rule) for rule in kept["rules"]]}
-    found = _verdict(row)
-    if found["verdict"] and row["ended"] != "running":
+    verdict = _verdict(row)
+    if verdict["verdict"] and row["ended"] != "running":
         with contextlib.suppress(OSError):  # The folder is not ours to write.
-            _write(place, json.dumps({"of": now, **found}))
-    return found
+            _write(place, json.dumps({"of": now, **verdict}))
+    return verdict
 
 
 def _state(folders: List[str]) -> str:
     """Return a digest that changes with the files of a run, and with the rules: in a checkout, the version stays the same."""
     import hashlib
 
-    found: List[Any] = [ddp_probe.__version__, _rules()]
+    state: List[Any] = [ddp_probe.__version__, _rules()]
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
-            found.append(sorted((name, status.st_size, status.st_mtime_ns) for name, status in stats))
-    return hashlib.sha256(repr(found).encode("utf-8", "surrogateescape")).hexdigest()
+            state.append(sorted((name, status.st_size, status.st_mtime_ns) for name, status in stats))
+    return hashlib.sha256(repr(state).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @lru_cache(maxsize=None)
@@ -120,8 +120,8 @@ def _rules() -> int:
 
 def _read(place: str) -> Dict[str, Any]:
     with contextlib.suppress(OSError, ValueError), open(place, "rb") as file:
-        found = json.loads(file.read(_LARGEST))
-        return found if isinstance(found, dict) and isinstance(found.get("rules"), list) else {}
+        kept = json.loads(file.read(_LARGEST))
+        return kept if isinstance(kept, dict) and isinstance(kept.get("rules"), list) else {}
     return {}
 
 

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the schema."""
-    found = _schema(args.what)
-    print(json.dumps(found, indent=2, sort_keys=args.what == EVENTS))
+    schema = _schema(args.what)
+    print(json.dumps(schema, indent=2, sort_keys=args.what == EVENTS))
     return 0
 
 

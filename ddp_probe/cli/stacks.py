@@ -90,10 +90,10 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     return 0
 
 
-def _write(path: str, found: List[Any], *, all_threads: bool) -> None:
+def _write(path: str, stacks: List[Any], *, all_threads: bool) -> None:
     from ddp_probe.reading import rank_stacks
 
-    text = "".join(line + "\n" for line in rank_stacks.folded(thread for one in found for thread in one.threads if thread.main or all_threads))
+    text = "".join(line + "\n" for line in rank_stacks.folded(thread for each in stacks for thread in each.threads if thread.main or all_threads))
     if path == "-":
         sys.stdout.write(text)
         return

@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Collect, check in a child, print. The exit code is 0 if the probe is active or could be installed, 2 if a dependency is missing, else 1."""
-    found = collect()
+    status = collect()
     if args.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(status, indent=2))
     else:
-        print("\n".join(_lines(found, args.verbose)))
-    activator = found["activator"]
+        print("\n".join(_lines(status, args.verbose)))
+    activator = status["activator"]
     if activator["missing"]:
         return 2
     return 0 if activator["state"] in ("active", "outdated") or (activator["state"] == "absent" and activator["installable"]) else 1
@@ -80,8 +80,8 @@ def collect() -> Dict[str, Any]:
                 "why": verdict.why,
             }
         )
-    found = look()._asdict()
-    activator = {"state": found.pop("name"), **found}
+    status = look()._asdict()
+    activator = {"state": status.pop("name"), **status}
     return {
         "interpreter": {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3])), "prefix": sys.prefix},
         "ddp_probe": ddp_probe.__version__,
@@ -107,20 +107,20 @@ def _unarmed() -> List[str]:
         return []
 
 
-def _lines(found: Dict[str, Any], verbose: bool) -> List[str]:
-    activator, variable = found["activator"], found["variable"]
+def _lines(status: Dict[str, Any], verbose: bool) -> List[str]:
+    activator, variable = status["activator"], status["variable"]
     lines = [
-        "interpreter  %s (Python %s)" % (found["interpreter"]["executable"], found["interpreter"]["version"]),
-        "ddp_probe    %s" % found["ddp_probe"],
+        "interpreter  %s (Python %s)" % (status["interpreter"]["executable"], status["interpreter"]["version"]),
+        "ddp_probe    %s" % status["ddp_probe"],
         "DDP_PROBE    %s" % ("unset" if variable is None else variable),
         "activator    %s" % _activator(activator),
     ]
     lines += ["             %s%s" % (path, _UNCOMPILED * (path in activator["uncompiled"])) for path in activator["files"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
-    lines += ["mistake      %s: %s" % pair for pair in found["mistakes"].items()]
-    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in found["unarmed"][:4]]
-    lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in found["versions"].items())]
-    return [*lines, "", "targets", *(_targets if verbose else _counted)(found["targets"])]
+    lines += ["mistake      %s: %s" % pair for pair in status["mistakes"].items()]
+    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in status["unarmed"][:4]]
+    lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in status["versions"].items())]
+    return [*lines, "", "targets", *(_targets if verbose else _counted)(status["targets"])]
 
 
 def _counted(rows: List[Dict[str, Any]]) -> List[str]:

@@ -88,12 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = 0.0
-    if not 0.1 <= found <= 3600:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
         raise argparse.ArgumentTypeError("%s is not a number of seconds between 0.1 and 3600" % text)
-    return found
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:

@@ -65,9 +65,9 @@ def count(process: LoggedProcess, kind: str = "") -> Optional[int]:
     """Return how many cards a process could see, as far as it reported."""
     cards = [card for call in wrap_calls(process) for card in call.begin.accelerators]
     cards += process.ended.accelerators if process.ended else []
-    told = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
+    counts = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
     lists = [cards for cards in map(card_list, visible(process).values()) if cards]
-    return max(told) if told else len(lists[0]) if len(lists) == 1 else None
+    return max(counts) if counts else len(lists[0]) if len(lists) == 1 else None
 
 
 def wrap_calls(process: LoggedProcess) -> "List[LoggedCall[Any]]":
@@ -136,10 +136,10 @@ def _environment(launcher: LoggedProcess) -> Dict[str, str]:
 def named_card(use: CardUse) -> "Optional[LoggedCall[Any]]":
     """Return the call by which the program named this card's number: set_device, or the model's move."""
     sets, moves = use.process.calls(schema.SetDevice), use.process.calls(schema.ModuleMove)
-    told: List[Tuple[str, LoggedCall[Any]]] = [(call.begin.device, call) for call in reversed(sets)]
-    told += [(call.begin.destination, call) for call in reversed(moves)]
+    named: List[Tuple[str, LoggedCall[Any]]] = [(call.begin.device, call) for call in reversed(sets)]
+    named += [(call.begin.destination, call) for call in reversed(moves)]
     before = use.call.at.line
-    return next((call for device, call in told if call.at.line < before and call.failure is None and number(device) == use.slot), None)
+    return next((call for device, call in named if call.at.line < before and call.failure is None and number(device) == use.slot), None)
 
 
 def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
@@ -169,27 +169,27 @@ class Refused(NamedTuple):
 
 def refused(run: Run) -> List[Refused]:
     """Return the ranks that died because they asked for a card that does not exist."""
-    found: List[Refused] = []
+    refusals: List[Refused] = []
     here = hosts(run)
     for failure in run.failures:
         process = failure.process
         if process is None or not failure.fatal or not re.search(NO_SUCH_CARD, failure.text):
             continue
         for call in failure.calls:
-            told = call.begin.device if isinstance(call.begin, schema.SetDevice) else getattr(call.begin, "destination", "")
-            index = number(told)
+            device = call.begin.device if isinstance(call.begin, schema.SetDevice) else getattr(call.begin, "destination", "")
+            index = number(device)
             if index is not None:
-                found.append(Refused(process, call, failure, index, count(process) or _neighbours(here[machine(process)], process)))
+                refusals.append(Refused(process, call, failure, index, count(process) or _neighbours(here[machine(process)], process)))
                 break
-    return found
+    return refusals
 
 
 def hosts(run: Run) -> Dict[Tuple[str, str], List[LoggedProcess]]:
     """Return the processes, host by host."""
-    found: Dict[Tuple[str, str], List[LoggedProcess]] = {}
+    by_host: Dict[Tuple[str, str], List[LoggedProcess]] = {}
     for process in run.processes:
-        found.setdefault(machine(process), []).append(process)
-    return found
+        by_host.setdefault(machine(process), []).append(process)
+    return by_host
 
 
 def own(here: Sequence[LoggedProcess]) -> bool:
@@ -199,8 +199,8 @@ def own(here: Sequence[LoggedProcess]) -> bool:
 
 def _neighbours(here: Sequence[LoggedProcess], process: LoggedProcess) -> Optional[int]:
     """Return what another rank of this host counted, if it has the same variables."""
-    told = [count(other) for other in here if visible(other) == visible(process)]
-    return max((cards for cards in told if cards is not None), default=None)
+    counts = [count(other) for other in here if visible(other) == visible(process)]
+    return max((cards for cards in counts if cards is not None), default=None)
 
 
 # What vendors' tools said of the cards of each host, beside the ranks that ran there.

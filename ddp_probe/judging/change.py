@@ -35,10 +35,10 @@ class Argument(NamedTuple):
     replace: str = ""  # The value if it is given already; else it is replaced.
     imports: Tuple[str, ...] = ()
 
-    def clause(self, own: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> str:
         """Return the edit without its place; empty if the job's call shows that there is nothing to do."""
-        known = own or {}
-        if own is not None and "was" not in own and (not self.value or not self.add):
+        known = names or {}
+        if names is not None and "was" not in names and (not self.value or not self.add):
             return ""
         if not self.value:
             return "leave %s out" % self.name
@@ -77,9 +77,9 @@ class Instead(NamedTuple):
     imports: Tuple[str, ...] = ()
     name: str = "it"  # Name of the call.
 
-    def clause(self, own: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> str:
         """Return the edit without its place."""
-        otherwise = [plain(line, **(own or {})) for line in self.otherwise]
+        otherwise = [plain(line, **(names or {})) for line in self.otherwise]
         text = "call %s only if %s" % (self.name, self.condition)
         return text + ("; otherwise write: %s" % one_line(otherwise) if self.otherwise else "")
 
@@ -94,10 +94,10 @@ class Rewritten(NamedTuple):
     imports: Tuple[str, ...] = ()
     empty: str = ""  # The text for a call without arguments, if it differs.
 
-    def clause(self, own: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> str:
         """Return the edit without its place."""
-        text = self.empty if self.empty and own is not None and not own["args"] else self.text
-        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", "first": "local_rank", **(own or {})}), self.name)
+        text = self.empty if self.empty and names is not None and not names["args"] else self.text
+        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", "first": "local_rank", **(names or {})}), self.name)
 
 
 class Import(NamedTuple):
@@ -176,9 +176,9 @@ def edits(change: Change) -> List[Edit]:
     return [each for each in change if not isinstance(each, str)]
 
 
-def words(change: Change, own: Callable[["InSource"], Optional[Names]] = lambda _: None) -> str:
-    """Return a change as sentences; `own` gives the names in the job's call, if its source is at hand."""
-    return " ".join(_sentences(change, own))
+def words(change: Change, names_of: Callable[["InSource"], Optional[Names]] = lambda _: None) -> str:
+    """Return a change as sentences; `names_of` gives the names in the job's call, if its source is at hand."""
+    return " ".join(_sentences(change, names_of))
 
 
 def shell(edits: Sequence[Edit]) -> List[str]:
@@ -212,7 +212,7 @@ def one_line(lines: Sequence[str], condition: str = "") -> str:
     return "if %s: %s" % (condition, text) if condition else text
 
 
-def _sentences(change: Change, own: Callable[["InSource"], Optional[Names]]) -> Iterator[str]:
+def _sentences(change: Change, names_of: Callable[["InSource"], Optional[Names]]) -> Iterator[str]:
     at, clauses = "", []  # type: Tuple[str, List[str]]
     for each in change:
         head = "" if isinstance(each, (str, Variable, LaunchCommand)) else _head(each)
@@ -224,7 +224,7 @@ def _sentences(change: Change, own: Callable[["InSource"], Optional[Names]]) -> 
         elif isinstance(each, (Variable, LaunchCommand)):
             yield _outside(each)
         else:
-            clause = each.clause(own(each)) if isinstance(each, NAMED) else each.clause()
+            clause = each.clause(names_of(each)) if isinstance(each, NAMED) else each.clause()
             at, clauses = head, [*clauses, clause] if clause else clauses
             if clause and _imports(each):
                 clauses[-1] += " (with import %s)" % ", ".join(_imports(each))

@@ -32,11 +32,11 @@ class Abandoned(NamedTuple):
 def abandoned(run: Run) -> Optional[Abandoned]:
     """Return the first such call, if the ledgers of those that left hold all that they made."""
     standings = standings_of(run)
-    found = [
+    calls = [
         Abandoned(rank, phase, _told(phase), standings.ranks[rank].wall(phase.left_ns), _without(standings, rank, phase))
         for rank, phase in _lost_calls(standings)
     ]
-    return min((one for one in found if one.left), key=lambda one: one.when, default=None)
+    return min((call for call in calls if call.left), key=lambda call: call.when, default=None)
 
 
 def _lost_calls(standings: Standings) -> Iterator[Tuple[int, Union[Record, Phase]]]:
@@ -78,15 +78,15 @@ def disagreements(run: Run) -> Iterator[Undecided]:
 
 def _raised(standings: Standings) -> Optional[Undecided]:
     """Report calls that raised, except a call that raised on all ranks, after which all went on to other calls: the job had an alternative."""
-    found = [
+    raised = [
         (rank, record)
         for rank, standing in standings.ranks.items()
         for record in standing.ledger.raised
         if _counts(record) and not _tried(standings, record)
     ]
-    if not found:
+    if not raised:
         return None
-    rank, first = min(found, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
+    rank, first = min(raised, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
     return _asked(
         "%s raised in %s%s%s", named([rank]), described(first.op, first.elements, first.dtype, first.peer), _at(first.site), _others(standings, first)
     )
@@ -143,21 +143,21 @@ def _of_counts(standings: Standings, name: str, counts: Dict[int, int]) -> Undec
 
 def _inside(standings: Standings) -> Optional[Undecided]:
     """Report ranks that were in a call when they ended; work that nobody waited for does not count."""
-    found = [
+    inside = [
         (rank, standing.inside) for rank, standing in sorted(standings.ranks.items()) if standing.inside is not None and _counts(standing.inside)
     ]
-    if not found:
+    if not inside:
         return None
-    ranks, record = [rank for rank, _ in found], found[0][1]
+    ranks, record = [rank for rank, _ in inside], inside[0][1]
     return _asked("%s ended in %s%s", named(ranks), described(record.op, record.elements, record.dtype, record.peer), _at(record.site))
 
 
 def _phases(standings: Standings) -> Optional[Undecided]:
     """Tell of a pass, a step of an optimizer or a loop that raised the last time, on some ranks or on all."""
-    found = [(rank, phase) for rank, standing in sorted(standings.ranks.items()) for phase in standing.ledger.phases if _failed(phase)]
-    if not found:
+    failed = [(rank, phase) for rank, standing in sorted(standings.ranks.items()) for phase in standing.ledger.phases if _failed(phase)]
+    if not failed:
         return None
-    ranks, phase = sorted({rank for rank, _ in found}), found[0][1]
+    ranks, phase = sorted({rank for rank, _ in failed}), failed[0][1]
     return _asked("%s raised in %s%s", named(ranks), spoken(phase), _at(phase.site))
 
 
@@ -191,8 +191,8 @@ def _apart(calls: Sequence[Optional[object]]) -> bool:
 
 
 def _at(site: Optional[LedgerSite]) -> str:
-    found = as_site(site)
-    return " at %s" % place(found) if found is not None else ""
+    line = as_site(site)
+    return " at %s" % place(line) if line is not None else ""
 
 
 def _asked(text: str, *words: object) -> Undecided:

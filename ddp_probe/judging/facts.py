@@ -18,7 +18,7 @@ def fact(ask: Callable[[Run], Found]) -> Callable[[Run], Found]:
     def asked(run: Run) -> Found:
         if ask not in run.facts:
             run.facts[ask] = ask(run)
-        found: Found = run.facts[ask]
-        return found
+        answer: Found = run.facts[ask]
+        return answer
 
     return asked

@@ -91,7 +91,7 @@ def own_call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optio
     if not called:
         return found[0]
     inner = found[-1].call
-    return found[-1] if all(start(one.call) <= start(inner) and end(inner) <= end(one.call) for one in found) else None
+    return found[-1] if all(start(each.call) <= start(inner) and end(inner) <= end(each.call) for each in found) else None
 
 
 def other_names(tree: ast.Module) -> Dict[str, str]:

@@ -189,7 +189,7 @@ class Standing(LedgerStanding):
 
     def batches(self) -> Tuple[int, bool]:
         """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
-        phase = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
+        phase = next((phase for phase in self.ledger.phases if phase.name == "dataloader"), None)
         over = phase is not None and phase.state == "raised"
         return (phase.times - over if phase is not None else 0), over
 
@@ -345,8 +345,8 @@ def standings_of(run: Run) -> Standings:
 def _patience(run: Run) -> float:
     """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
     known = [process.started.environment for process in run.processes]
-    told = [settings.get(settings.HANG_AFTER, environment) for environment in known if settings.HANG_AFTER.name in environment]
-    return max((max(0.1, float(one)) for one in told if one), default=_PATIENCE)
+    given = [settings.get(settings.HANG_AFTER, environment) for environment in known if settings.HANG_AFTER.name in environment]
+    return max((max(0.1, float(each)) for each in given if each), default=_PATIENCE)
 
 
 def _note(run: Run, standings: Dict[int, Standing]) -> None:

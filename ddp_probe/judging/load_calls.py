@@ -59,14 +59,14 @@ def survived(run: Run) -> List[Broken]:
 
 
 def _failed(run: Run, fatal: bool) -> List[Broken]:
-    found = [
+    failed = [
         Broken(failure.process, call, failure)
         for failure in run.failures
         if failure.fatal == fatal and failure.process is not None
         for call in failure.calls
         if isinstance(call.begin, schema.Load)
     ]
-    return sorted(found, key=lambda one: one.call.when)
+    return sorted(failed, key=lambda each: each.call.when)
 
 
 class Saves:
@@ -106,7 +106,7 @@ class Saves:
         if name not in self._by_path:
             return None
         if name not in self._ended:
-            saves = [one for one in self._by_path[name] if one[1].until is not None and one[1].failure is None]
+            saves = [save for save in self._by_path[name] if save[1].until is not None and save[1].failure is None]
             saves.sort(key=_until)
             self._ended[name] = list(map(_until, saves)), saves
         times, saves = self._ended[name]
@@ -115,14 +115,14 @@ class Saves:
 
     def files(self) -> List[List[Saved]]:
         """Return the saves of each file, by time."""
-        return [sorted(saves, key=lambda one: one[1].when) for saves in self._by_path.values()]
+        return [sorted(saves, key=lambda save: save[1].when) for saves in self._by_path.values()]
 
     def last_stream(self, load: Broken) -> Optional[Saved]:
         """Return the last save into memory before a load's end, by another process."""
         until = load.call.until or load.call.when
         near = [(process, save) for process, save in self._streams if save.when <= until and until - (save.until or until) < _RIGHT_AFTER]
-        near = [one for one in near if one[0] is not load.process]
-        return max(near, key=lambda one: one[1].when) if near else None
+        near = [save for save in near if save[0] is not load.process]
+        return max(near, key=lambda save: save[1].when) if near else None
 
 
 def _until(saved: Saved) -> float:
@@ -145,7 +145,7 @@ def race(saves: Saves, load: Broken) -> Optional[Race]:
 def saved_before(saves: Saves, load: Broken) -> Optional[Saved]:
     """Return the last whole save of the same file before a load."""
     done = [(process, save) for process, save in saves.of(load) if save.until is not None and save.until <= load.call.when]
-    return max(done, key=lambda one: one[1].until or 0.0) if done else None
+    return max(done, key=lambda save: save[1].until or 0.0) if done else None
 
 
 def whole(process: LoggedProcess, path: str) -> str:

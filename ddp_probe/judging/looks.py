@@ -163,8 +163,8 @@ class Stance(NamedTuple):
         """Return its connections that exist in each look, by their ends; an outgoing one has another port each time."""
         alike: Dict[Tuple[str, int], List[OpenSocket]] = {}
         for look in self.looks:
-            for one in {(each.peer, 0 if each.asks else each.port): each for each in look.begin.sockets}.items():
-                alike.setdefault(one[0], []).append(one[1])
+            for connection in {(each.peer, 0 if each.asks else each.port): each for each in look.begin.sockets}.items():
+                alike.setdefault(connection[0], []).append(connection[1])
         return {ends: same for ends, same in alike.items() if len(same) == len(self.looks)}
 
 
@@ -225,19 +225,19 @@ def _source(site: Site) -> str:
     return lines[site.line - 1] if 0 < site.line <= len(lines) else ""
 
 
-def places(found: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
+def places(among: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
     """Return the ranks that are at one place together, the place of most ranks first."""
     alike: Dict[Tuple[object, ...], Tuple[Stance, List[int]]] = {}
-    for stance in found:
+    for stance in among:
         line = (stance.site.file, stance.site.line) if stance.site is not None else ()
         dead = stance.last.problem if stance.last.state in GONE else stance.last.state if stance.last.state in NOT_RUNNING else ""
         alike.setdefault((stance.operation, line, dead), (stance, []))[1].append(stance.rank)
     return sorted(alike.values(), key=lambda each: (-len(each[1]), each[1]))
 
 
-def said(found: Sequence[Stance], limit: int = 4) -> str:
+def said(among: Sequence[Stance], limit: int = 4) -> str:
     """Say where ranks are, alike ranks in one clause."""
-    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), stance.where()) for stance, ranks in places(found)], limit)
+    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), stance.where()) for stance, ranks in places(among)], limit)
 
 
 def waiting(run: Run) -> List[Stance]:
@@ -279,19 +279,19 @@ _THERE = "If they are on other hosts, run python -m ddp_probe attach there as we
 
 def open_questions(run: Run) -> Iterator[Undecided]:
     """Say why looks do not show more, and what to do next."""
-    found = stances(run)
-    yield from _unread(found)
-    seen = {stance.rank for stance in found}
+    seen_ranks = stances(run)
+    yield from _unread(seen_ranks)
+    seen = {stance.rank for stance in seen_ranks}
     missing = sorted(set(range(run.expected or 0)) - seen)
     if missing:
         yield Undecided("not-seen", "%s without a process here: on another host, never started, or gone." % _are(missing), next=_THERE)
-    gone = [stance for stance in found if stance.last.state in GONE]
+    gone = [stance for stance in seen_ranks if stance.last.state in GONE]
     if gone:
         yield Undecided("gone", "%s; how it ended is not seen from outside." % capital(said(gone)), next=_ENDED)
-    known = [stance for stance in found if stance.known and stance not in gone]
+    known = [stance for stance in seen_ranks if stance.known and stance not in gone]
     if known:
         yield _what_is_seen(known)
-    for beside in dict.fromkeys(text for stance in found for look in stance.looks for text in look.begin.beside):
+    for beside in dict.fromkeys(text for stance in seen_ranks for look in stance.looks for text in look.begin.beside):
         yield Undecided("unreadable", capital(beside.partition("; ")[0]) + ".", next=beside.partition("; ")[2])
 
 
@@ -326,10 +326,10 @@ def _cards(known: Sequence[Stance]) -> str:
     return "Ask the cards whether they compute, and the kernel for their errors: %s; dmesg -T. " % "; ".join(tools) if tools else ""
 
 
-def _unread(found: Sequence[Stance]) -> Iterator[Undecided]:
+def _unread(among: Sequence[Stance]) -> Iterator[Undecided]:
     """Yield the ranks without stacks, by the reason."""
     alike: Dict[Tuple[str, str], List[int]] = {}
-    for stance in found:
+    for stance in among:
         if not stance.known and stance.last.state not in GONE:
             alike.setdefault((re.sub(r"process \d+ ", "its process ", stance.last.problem), stance.last.allow), []).append(stance.rank)
     for (why, allow), ranks in alike.items():

@@ -79,8 +79,8 @@ def _parted(sites: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optio
 
 def _loops(source: ast.AST) -> List[_Loop]:
     """Return the loops of a file, an inner one after those around it."""
-    found = [node for node in ast.walk(source) if isinstance(node, (ast.For, ast.AsyncFor))]
-    return sorted(found, key=lambda loop: loop.lineno)
+    loops = [node for node in ast.walk(source) if isinstance(node, (ast.For, ast.AsyncFor))]
+    return sorted(loops, key=lambda loop: loop.lineno)
 
 
 def _last(node: ast.AST) -> int:

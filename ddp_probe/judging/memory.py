@@ -35,23 +35,23 @@ def states(process: LoggedProcess) -> List[StateLine]:
 
 def of_device(process: LoggedProcess, device: str) -> List[MemoryPoint]:
     """Return what the tensors of a rank have held on a device."""
-    found = [(call, memory) for call in states(process) for memory in call.begin.devices if memory.device == device]
-    return [MemoryPoint(call, memory.allocated or 0, memory.allocated_peak or memory.allocated or 0) for call, memory in found]
+    pairs = [(call, memory) for call in states(process) for memory in call.begin.devices if memory.device == device]
+    return [MemoryPoint(call, memory.allocated or 0, memory.allocated_peak or memory.allocated or 0) for call, memory in pairs]
 
 
 def of_process(process: LoggedProcess) -> List[MemoryPoint]:
     """Return what a process has held of the host's memory, without the files that it has mapped."""
-    found = [(call, call.begin.system) for call in states(process)]
+    pairs = [(call, call.begin.system) for call in states(process)]
     return [
-        MemoryPoint(call, host_state.anonymous, host_state.anonymous) for call, host_state in found if host_state is not None and host_state.anonymous
+        MemoryPoint(call, host_state.anonymous, host_state.anonymous) for call, host_state in pairs if host_state is not None and host_state.anonymous
     ]
 
 
 def devices(process: LoggedProcess) -> Dict[str, int]:
     """Return the peak of each device that a rank has initialised; since its last line it has grown by less than 16 MiB or 1 %."""
     last = process.final(schema.DeviceState)
-    told = [(memory.device, memory.allocated_peak or memory.allocated) for memory in (last.begin.devices if last is not None else ())]
-    return {device: peak for device, peak in told if peak is not None}
+    peaks = [(memory.device, memory.allocated_peak or memory.allocated) for memory in (last.begin.devices if last is not None else ())]
+    return {device: peak for device, peak in peaks if peak is not None}
 
 
 def main_device(process: LoggedProcess) -> Optional[Tuple[str, int]]:
@@ -69,7 +69,12 @@ def event_of(call: StateLine) -> str:
 def site_of(process: LoggedProcess, call: StateLine) -> Optional[Site]:
     """Return the line of the job that made the call at which a line was written: of its kind, the nearest in time."""
     name = event_of(call)
-    made = [(abs(when - call.when), one.line, one.site) for one in process.every() if one.name == name for when in (one.when, one.until or one.when)]
+    made = [
+        (abs(when - call.when), each.line, each.site)
+        for each in process.every()
+        if each.name == name
+        for when in (each.when, each.until or each.when)
+    ]
     return min(made)[2] if made else None
 
 
@@ -105,14 +110,14 @@ class NearLimit(NamedTuple):
 @fact
 def near_limits(run: Run) -> Dict[str, List[NearLimit]]:
     """Return what is nearly used up of each host's control group and /dev/shm."""
-    found: Dict[str, List[NearLimit]] = {}
+    limits: Dict[str, List[NearLimit]] = {}
     for process in run.processes:
         for near_limit in _used(process):
-            kept = found.setdefault(process.host, [])
+            kept = limits.setdefault(process.host, [])
             before = next((other for other in kept if other.what == near_limit.what), None)
             if before is None or before.share < near_limit.share:
                 kept[:] = sorted([other for other in kept if other is not before] + [near_limit], key=lambda other: other.what, reverse=True)
-    return found
+    return limits
 
 
 def _used(process: LoggedProcess) -> Iterator[NearLimit]:
@@ -125,19 +130,19 @@ def _used(process: LoggedProcess) -> Iterator[NearLimit]:
 
 def near(run: Run) -> Dict[str, str]:
     """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool reports the card's size, or of its host."""
-    told: Dict[str, List[str]] = {}
+    texts: Dict[str, List[str]] = {}
     for host in card_use.loads_by_host(run):
         for card in host.last.begin.cards:
             here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
             for process in [process for process in host.ranks if process.rank in here]:
                 held = main_device(process)
                 if held is not None and held[1] >= NEARLY * there:
-                    told.setdefault(process.file, []).append(_part("card", held[1], there))
-    found = near_limits(run)
-    for process in run.processes if found else ():
-        for near_limit in found.get(process.host, ()):
-            told.setdefault(process.file, []).append(_part(near_limit.what, near_limit.used, near_limit.there))
-    return {file: ", ".join(parts) for file, parts in told.items()}
+                    texts.setdefault(process.file, []).append(_part("card", held[1], there))
+    limits = near_limits(run)
+    for process in run.processes if limits else ():
+        for near_limit in limits.get(process.host, ()):
+            texts.setdefault(process.file, []).append(_part(near_limit.what, near_limit.used, near_limit.there))
+    return {file: ", ".join(parts) for file, parts in texts.items()}
 
 
 def _part(what: str, used: int, there: int) -> str:

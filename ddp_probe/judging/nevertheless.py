@@ -73,10 +73,10 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
     """Yield the cause of each failed start of a run whose last start succeeded."""
     last = ordinal(len(run.earlier_generations))
     for number, attempt in enumerate(run.earlier_generations):
-        told = judge(attempt)
+        diagnosis = judge(attempt)
         lead = "The job succeeded at its %s start; the %s start failed" % (last, ordinal(number))
-        if told.findings:
-            cause = told.findings[0]
+        if diagnosis.findings:
+            cause = diagnosis.findings[0]
             yield replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
-        elif told.undecided:
-            yield Undecided("failed-start", "%s: %s" % (lead, told.undecided[0].because), next=_NEXT)
+        elif diagnosis.undecided:
+            yield Undecided("failed-start", "%s: %s" % (lead, diagnosis.undecided[0].because), next=_NEXT)

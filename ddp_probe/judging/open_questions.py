@@ -54,8 +54,8 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
         where = known[process.rank].where() if process.rank in known else _by_stack(process)
         if where and process.rank is not None:
             places.setdefault(where, []).append(process.rank)
-    told = ["%s %s." % (subject(ranks, *(("is", "are") if runs else ("was", "were"))), where) for where, ranks in places.items()]
-    return " " + " ".join(told[:_SHOWN]) if told else ""
+    sentences = ["%s %s." % (subject(ranks, *(("is", "are") if runs else ("was", "were"))), where) for where, ranks in places.items()]
+    return " " + " ".join(sentences[:_SHOWN]) if sentences else ""
 
 
 def _by_stack(process: LoggedProcess) -> str:
@@ -88,15 +88,15 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=proof.NEXT_NONE_ASKED)
         return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
-    told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
+    sentences = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
     calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
     running = dict(_running(run))
-    if running and not told:
+    if running and not sentences:
         states = listed(["process %d is %s" % (pid, _STATES.get(state, "in state " + state)) for pid, state in running.items()], 4)
         because = "No rank left a file, and %s: torch is not imported there yet, or the probe was not loaded." % states
         yield Undecided("no-rank-wrote", because, next=proof.NEXT_RUNS % next(iter(running)))
         return
-    if calls and not told and all(call.end is not None and call.failure is None for call in calls):
+    if calls and not sentences and all(call.end is not None and call.failure is None for call in calls):
         started = counted(sum(call.begin.asked or 0 for call in calls), "process", "processes")
         where = place(calls[0].site)
         yield Undecided(
@@ -105,7 +105,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
             next=proof.NEXT_NO_GROUP,
         )
         return
-    what = told[0] if told else "there is only its launcher's" if run.launchers else "there is no readable one"
+    what = sentences[0] if sentences else "there is only its launcher's" if run.launchers else "there is no readable one"
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=proof.NEXT_EARLY if run.launchers else proof.NEXT_OTHER_RUN)
 
 
@@ -150,8 +150,8 @@ def _without_ledger(run: Run) -> Iterator[Undecided]:
     """Yield the ranks of a group without a file, or without a ledger if others have theirs: calls that differ may be silent."""
     absent = sorted(standings_of(run).unknown - set(run.ranks))
     if absent:
-        told = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
-        yield Undecided("missing-ranks", told, next=proof.NEXT_MISSING)
+        sentence = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
+        yield Undecided("missing-ranks", sentence, next=proof.NEXT_MISSING)
     processes = [process for process in run.processes if process.rank is not None and joined(process)]
     lost = [process.rank for process in processes if process.rank is not None and (process.ledger is None or process.ledger.problem)]
     if lost and len(lost) < len(processes):

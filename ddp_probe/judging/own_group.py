@@ -60,11 +60,11 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
     return [bare, *notes(process, launcher)]
 
 
-def _backend(own: str, card: Optional[Accelerator]) -> str:
+def _backend(named: str, card: Optional[Accelerator]) -> str:
     """Return the backend that the job itself names, unless it needs CUDA or cannot carry tensors of the card."""
     if card is not None:
-        return own if own in card.backends or not _known(own) else card.backends[0]
-    return own if own and own not in _OF_CUDA else "gloo"
+        return named if named in card.backends or not _known(named) else card.backends[0]
+    return named if named and named not in _OF_CUDA else "gloo"
 
 
 def _known(backend: str) -> bool:
@@ -86,8 +86,8 @@ def accelerator(process: LoggedProcess, backend: str = "") -> Optional[Accelerat
 def _set_device(card: Accelerator) -> Tuple[str, str]:
     """Return the plugin to import, and its set_device."""
     module = card.modules[0] if card.modules else "torch"
-    own = "%s:set_device" % module in card.set_device or not card.torch_attribute
-    return module, "%s.set_device" % (module if own else "torch." + card.torch_attribute)
+    defined = "%s:set_device" % module in card.set_device or not card.torch_attribute
+    return module, "%s.set_device" % (module if defined else "torch." + card.torch_attribute)
 
 
 def _in_a_runner(call: "LoggedCall[schema.InitDist]") -> bool:

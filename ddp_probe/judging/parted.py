@@ -23,82 +23,82 @@ _LINES = 3  # Lines of each side.
 
 def of_kind(run: Run, *kinds: str) -> Optional[Split]:
     """Return where the ranks part, if that is one of these kinds."""
-    found = split(run)
-    return found if found is not None and found.kind in kinds else None
+    parting = split(run)
+    return parting if parting is not None and parting.kind in kinds else None
 
 
-def group(run: Run, found: Split) -> str:
+def group(run: Run, parting: Split) -> str:
     """Name the group if it is not the default one, which is the first with all ranks."""
-    one = found.group
+    shared = parting.group
     largest = max((each.size for each, _ in standings_of(run).groups.values()), default=0)
-    return "" if one is None or (one.nth == 1 and one.size == largest) else " of the group of ranks %s" % one.ranks
+    return "" if shared is None or (shared.nth == 1 and shared.size == largest) else " of the group of ranks %s" % shared.ranks
 
 
-def waiting(run: Run, found: Split) -> str:
+def waiting(run: Run, parting: Split) -> str:
     """Say who waits in what, where, for how long."""
-    ranks = [standings_of(run).ranks[rank] for rank in found.here]
-    if found.what in PASSES:
-        what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].entry))
+    ranks = [standings_of(run).ranks[rank] for rank in parting.here]
+    if parting.what in PASSES:
+        what = "in %s number %d%s" % (PASSES[parting.what], parting.number, at(ranks[0].entry))
     elif ranks[0].inside is None:
-        what = "for collective number %d%s, which they have enqueued on the device" % (found.number, group(run, found))
+        what = "for collective number %d%s, which they have enqueued on the device" % (parting.number, group(run, parting))
     else:
-        number = "" if found.what else " (number %d%s)" % (found.number, group(run, found))
+        number = "" if parting.what else " (number %d%s)" % (parting.number, group(run, parting))
         what = ranks[0].where() + number
     longest = max(ranks, key=lambda standing: standing.lasted())
-    verb = by_number(found.here, "waits", "wait")
-    return "%s %s %s, for %.0f s since %s" % (named(found.here), verb, what, longest.lasted(), clock(longest.since()))
+    verb = by_number(parting.here, "waits", "wait")
+    return "%s %s %s, for %.0f s since %s" % (named(parting.here), verb, what, longest.lasted(), clock(longest.since()))
 
 
-def absent(run: Run, found: Split) -> str:
+def absent(run: Run, parting: Split) -> str:
     """Say where the absent ranks are, alike ranks in one clause."""
     ranks = standings_of(run).ranks
     parts = [
         "%s %s%s" % (named(same), "" if standing.left is not None else by_number(same, "is ", "are "), standing.where())
-        for standing, same in _places([ranks[rank] for rank in found.there])
+        for standing, same in _places([ranks[rank] for rank in parting.there])
     ]
-    return listed(parts, 4) + _behind(run, found)
+    return listed(parts, 4) + _behind(run, parting)
 
 
 def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
     """Return the ranks that stand at one place together."""
-    found: dict[Tuple[object, ...], Tuple[Standing, List[int]]] = {}
+    places: dict[Tuple[object, ...], Tuple[Standing, List[int]]] = {}
     for standing in standings:
         site, phase = standing.site, standing.phase.name if standing.phase is not None and standing.inside is None else ""
         how = standing.left.how if standing.left is not None else standing.inside.op if standing.inside is not None else phase
-        found.setdefault((how, site.file if site else "", site.line if site else 0), (standing, []))[1].append(standing.rank)
-    return list(found.values())
+        places.setdefault((how, site.file if site else "", site.line if site else 0), (standing, []))[1].append(standing.rank)
+    return list(places.values())
 
 
-def _behind(run: Run, found: Split) -> str:
-    if found.what in PASSES and found.there:
-        passes = {standings_of(run).ranks[rank].times(found.what) for rank in found.there}
-        return ", after %s" % counted(passes.pop(), found.what + " pass", found.what + " passes") if len(passes) == 1 else ""
-    if found.group is None or found.what or not found.there:
+def _behind(run: Run, parting: Split) -> str:
+    if parting.what in PASSES and parting.there:
+        passes = {standings_of(run).ranks[rank].times(parting.what) for rank in parting.there}
+        return ", after %s" % counted(passes.pop(), parting.what + " pass", parting.what + " passes") if len(passes) == 1 else ""
+    if parting.group is None or parting.what or not parting.there:
         return ""
-    counts = [standings_of(run).ranks[rank].count(found.group.id) for rank in found.there]
-    low, high = found.number - max(counts), found.number - min(counts)
+    counts = [standings_of(run).ranks[rank].count(parting.group.id) for rank in parting.there]
+    low, high = parting.number - max(counts), parting.number - min(counts)
     return " (%s behind)" % counted(low, "collective") if low == high else " (%d to %d collectives behind)" % (low, high)
 
 
-def sides(found: Split) -> str:
+def sides(parting: Split) -> str:
     """Say which ranks made which call at the number at which they differ."""
     parts = [
         "%s %s %s%s"
         % (named(ranks), by_number(ranks, "calls", "call"), described(call.op, call.elements, call.dtype, call.root), at(as_site(call.site)))
-        for call, ranks in found.calls[:4]
+        for call, ranks in parting.calls[:4]
     ]
-    more = len(found.calls) - len(parts)
+    more = len(parting.calls) - len(parts)
     return "%s%s" % (capital("; ".join(parts)), "; and %s" % counted(more, "more call") if more > 0 else "")
 
 
-def evidence(run: Run, found: Split) -> List[Evidence]:
+def evidence(run: Run, parting: Split) -> List[Evidence]:
     """Return lines of the ledgers of both sides; a line's number is that of the record."""
     standings = standings_of(run)
-    if found.calls:
-        return [one for call, ranks in found.calls[:4] for one in _of_call(standings, found, call, ranks)]
-    shown = [*_first(found.here), *_first(found.there)]
-    if any(_has_own_line(standings.ranks[rank]) for rank in found.there):
-        shown = [*_first(found.there), *found.here[:1]]  # The report shows the source of the first line.
+    if parting.calls:
+        return [item for call, ranks in parting.calls[:4] for item in _of_call(standings, parting, call, ranks)]
+    shown = [*_first(parting.here), *_first(parting.there)]
+    if any(_has_own_line(standings.ranks[rank]) for rank in parting.there):
+        shown = [*_first(parting.there), *parting.here[:1]]  # The report shows the source of the first line.
     return [stands(run, rank) for rank in shown]
 
 
@@ -117,12 +117,12 @@ def _first(ranks: Sequence[int]) -> Sequence[int]:
     return ranks[:_LINES]
 
 
-def _of_call(standings: Standings, found: Split, call: LedgerCall, ranks: Sequence[int]) -> Iterator[Evidence]:
+def _of_call(standings: Standings, parting: Split, call: LedgerCall, ranks: Sequence[int]) -> Iterator[Evidence]:
     for rank in ranks[:1]:
         standing = standings.ranks[rank]
-        one = record(standing, found.group.id if found.group is not None else "", found.number)
-        text = "%s: collective number %d is %s" % (named(ranks), found.number, described(call.op, call.elements, call.dtype, call.root))
-        yield Evidence(standing.ledger.path, one.number if one is not None else 1, as_site(call.site), text)
+        made = record(standing, parting.group.id if parting.group is not None else "", parting.number)
+        text = "%s: collective number %d is %s" % (named(ranks), parting.number, described(call.op, call.elements, call.dtype, call.root))
+        yield Evidence(standing.ledger.path, made.number if made is not None else 1, as_site(call.site), text)
 
 
 def _line(standing: Standing, text: str) -> Evidence:
@@ -147,9 +147,9 @@ def aborted(run: Run) -> List[Death]:
     return [death for death in run.deaths if death.signal == "SIGABRT"]
 
 
-def departed(found: Split) -> str:
+def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
-    departure = found.departure
+    departure = parting.departure
     if departure is None:
         return ""
     usual, made = _call(departure.usual), _call(departure.made)
@@ -170,9 +170,9 @@ def _call(made: AlignedCall) -> str:
     return "%s%s" % (made.op, at(Site(made.file, made.line)) if made.file else "")
 
 
-def doubt(found: Split) -> str:
+def doubt(parting: Split) -> str:
     """Say what is not known."""
-    return " There is no complete ledger of %s." % named(found.unknown) if found.unknown else ""
+    return " There is no complete ledger of %s." % named(parting.unknown) if parting.unknown else ""
 
 
 def only_waits(run: Run) -> bool:
@@ -188,16 +188,16 @@ def split(run: Run) -> Optional[Split]:
     """Return where the ranks of a run part first; None if they do not."""
     standings = standings_of(run)
     parted = splits.differing(standings)
-    told = _by_source(parted) or splits.narrowed(standings, parted) if parted is not None else None
-    return told or splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
+    better = _by_source(parted) or splits.narrowed(standings, parted) if parted is not None else None
+    return better or splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
 
 
 def _by_source(parted: Split) -> Optional[Split]:
     """Blame the one side whose call stands under an `if` on the rank; None if the majority decides, or if both sides do, or neither."""
-    told = [(line, ranks) for call, ranks in parted.calls for line in [branch(call.site)] if line is not None]
-    if len(parted.blame) <= len(parted.there) or len(told) != 1 or len({call.site for call, _ in parted.calls}) < 2:
+    branches = [(line, ranks) for call, ranks in parted.calls for line in [branch(call.site)] if line is not None]
+    if len(parted.blame) <= len(parted.there) or len(branches) != 1 or len({call.site for call, _ in parted.calls}) < 2:
         return None
-    return parted._replace(branch=told[0][0], blame=told[0][1])
+    return parted._replace(branch=branches[0][0], blame=branches[0][1])
 
 
 # Distinguishes a process that does not run from one that waits: the kernel says so, or it was silent while others reported a hang.
@@ -213,13 +213,13 @@ _SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
 
 def halted(run: Run, standings: Standings) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
-    found = {
+    halts = {
         rank: how
         for rank, standing in standings.ranks.items()
         for how in [_stopped(run, standing) or _was_stopped(run, standing) or _silent(run, standing, standings)]
         if how
     }
-    return found if len(found) < len(standings.ranks) else {}
+    return halts if len(halts) < len(standings.ranks) else {}
 
 
 def _stopped(run: Run, standing: Standing) -> str:
@@ -267,7 +267,7 @@ def _unheard(standing: Standing, standings: Standings) -> str:
     moved = standing.ledger.moved
     if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after - _EARLY or _dumped(process, moved):
         return ""
-    others = [rank for rank, one in standings.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
+    others = [rank for rank, other in standings.ranks.items() if rank != standing.rank and _speaks_of(other, process, moved + after)]
     if not others:
         return ""
     return "has not run since %s (its watcher has written nothing, but that of %s has)" % (clock(moved), named(others[:1]))
@@ -318,8 +318,8 @@ def tree(file: str) -> Optional[ast.AST]:
 
 def _holding(source: ast.AST, line: int) -> Optional[int]:
     """Return the innermost `if` on a rank that holds a line, in its body or in its else."""
-    found = [node for node in ast.walk(source) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
-    return max((node.lineno for node in found if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
+    branches = [node for node in ast.walk(source) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
+    return max((node.lineno for node in branches if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
 
 
 def _in(body: List[ast.stmt], line: int) -> bool:
@@ -333,8 +333,8 @@ def _extent(body: List[ast.stmt]) -> Tuple[int, int]:
 
 def _function(source: ast.AST, line: int) -> str:
     """Return the innermost function that holds a line."""
-    found = [node for node in ast.walk(source) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
-    return max(found, key=lambda node: node.lineno).name if found else ""
+    functions = [node for node in ast.walk(source) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
+    return max(functions, key=lambda node: node.lineno).name if functions else ""
 
 
 def _calls(source: ast.AST, name: str) -> Iterator[ast.Call]:

@@ -66,8 +66,8 @@ class Searchable:
 
     def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
-        found = [matches for matches in (_across_lines(spans, text) for spans in self._ways) if matches]
-        return PatternMatch(min(found, key=lambda matches: matches[0].start()), self._names) if found else None
+        ways = [matches for matches in (_across_lines(spans, text) for spans in self._ways) if matches]
+        return PatternMatch(min(ways, key=lambda matches: matches[0].start()), self._names) if ways else None
 
 
 @lru_cache(maxsize=None)
@@ -84,10 +84,10 @@ def _across_lines(spans: List[List[_Part]], text: str) -> List["re.Match[str]"]:
         return []
     matches: List[Any] = []
     for span in spans:
-        found = _in_a_line(span, text, matches[-1].end() if matches else 0)
-        if not found:
+        in_line = _in_a_line(span, text, matches[-1].end() if matches else 0)
+        if not in_line:
             return []
-        matches += found
+        matches += in_line
     return matches
 
 
@@ -99,14 +99,14 @@ def _in_a_line(parts: List[_Part], text: str, begin: int) -> List["re.Match[str]
             return []
         end = text.find("\n", match.end())
         end = len(text) if end < 0 else end
-        found = [match]
+        parts_found = [match]
         for part in parts[1:]:
-            after = part.pattern.search(text, found[-1].end(), end + _OVER)
+            after = part.pattern.search(text, parts_found[-1].end(), end + _OVER)
             if after is None or after.start() > end:
                 break
-            found.append(after)
-        if len(found) == len(parts):
-            return found
+            parts_found.append(after)
+        if len(parts_found) == len(parts):
+            return parts_found
         begin = end + 1
     return []
 
@@ -116,16 +116,16 @@ def _in_a_line(parts: List[_Part], text: str, begin: int) -> List["re.Match[str]
 
 def _tokens(pattern: str) -> List[str]:
     """Return the letters, classes and groups of a pattern, each with its repetition; a group is one token."""
-    found: List[str] = []
+    tokens: List[str] = []
     depth = 0
     for match in _ATOM.finditer(pattern):
         atom = match.group("atom")
         if depth:
-            found[-1] += match.group()
+            tokens[-1] += match.group()
         else:
-            found.append(match.group())
+            tokens.append(match.group())
         depth += (atom[0] == "(" and (not atom.endswith(")") or atom.startswith("(?("))) - (atom == ")")
-    return found
+    return tokens
 
 
 def _ways(tokens: List[str]) -> List[List[str]]:
@@ -221,16 +221,16 @@ def _search(pattern: str, text: str) -> Optional[PatternMatch]:
 @fact
 def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str]]:
     """Return the failures that were not survived, each with its text, and the different texts: a hundred thousand ranks may say the same."""
-    found = [(failure.text, failure) for failure in run.failures if failure.fatal]
-    return found, {text for text, _ in found}
+    failures = [(failure.text, failure) for failure in run.failures if failure.fatal]
+    return failures, {text for text, _ in failures}
 
 
 def matches(rule: Rule, run: Run) -> List[Match]:
     """Return the failures that carry one of the rule's texts; of those that a probe recorded, those that were not survived."""
-    found, texts = _fatal(run)
+    failures, texts = _fatal(run)
     likely = {text for text in texts if any(_search(printed.pattern, text) is not None for printed in rule.printed)}
     beside: Dict[Tuple[str, str], bool] = {}
-    return [match for text, failure in found if text in likely for match in _of(rule, failure, run, beside)] if likely else []
+    return [match for text, failure in failures if text in likely for match in _of(rule, failure, run, beside)] if likely else []
 
 
 def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:
@@ -263,22 +263,22 @@ def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str]
 
 def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     """Yield one finding for all failures that carry a rule's text, in events or in plain logs: the check of a rule by words."""
-    told = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
-    found = [match for match in told if not match.printed.next]
-    if not found:
-        yield from (rule.undecided(_verdict(rule, match), [match.failure for match in told], match.printed.next) for match in told[:1])
+    candidates = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
+    decisive = [match for match in candidates if not match.printed.next]
+    if not decisive:
+        yield from (rule.undecided(_verdict(rule, match), [match.failure for match in candidates], match.printed.next) for match in candidates[:1])
         return
-    first = found[0]
-    ranks = {rank for match in found for rank in _ranks(match)}
+    first = decisive[0]
+    ranks = {rank for match in decisive for rank in _ranks(match)}
     from_probe = first.failure.process is not None
     if plain and not ranks and first.printed.ranks:
         ranks = set(root_cause(log.text for log in run.texts if log.file == first.failure.at.file))
     yield rule.found(
         ranks=sorted(ranks),
         verdict=_verdict(rule, first),
-        evidence=first_of([_shown(match) for match in _one_a_rank(found)]),
+        evidence=first_of([_shown(match) for match in _one_a_rank(decisive)]),
         when=first.failure.when if from_probe else float(_line(first)),
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in decisive],
         confidence=HIGH if from_probe else LOW,
     )
 
@@ -298,8 +298,8 @@ def _shown(match: Match) -> Evidence:
     return line(LogLine(match.failure.at.file, at), cut(match.failure.source[(match.failure.at.file, at)], 300))
 
 
-def _one_a_rank(found: List[Match]) -> List[Match]:
-    return list({match.failure.rank: match for match in reversed(found)}.values())[::-1]
+def _one_a_rank(several: List[Match]) -> List[Match]:
+    return list({match.failure.rank: match for match in reversed(several)}.values())[::-1]
 
 
 def _ranks(match: Match) -> List[int]:
@@ -333,8 +333,8 @@ def root_cause(texts: Iterable[str]) -> List[int]:
     """Return the rank of torchrun's table or of mp.spawn's message; a local rank counts too, if nothing shows other hosts."""
     known = list(texts)
     for pattern in (_TABLE, _SPAWNED):
-        found = [match.group(1) for match in map(pattern.search, known) if match]
-        if found:
-            return [int(found[0])]
+        ranks = [match.group(1) for match in map(pattern.search, known) if match]
+        if ranks:
+            return [int(ranks[0])]
     local = [match.group(1) for match in map(_LOCAL.search, known) if match]
     return [int(local[0])] if local and not any(_NODES.search(text) for text in known) else []

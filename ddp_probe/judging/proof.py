@@ -31,12 +31,12 @@ class Gap(NamedTuple):
 
 def gaps(run: Run) -> Iterator[Tuple[Gap, List[LoggedProcess]]]:
     """Yield what is missing, with its processes; nothing for a run in which every process is proven good."""
-    found: Dict[Gap, List[LoggedProcess]] = {}
+    processes: Dict[Gap, List[LoggedProcess]] = {}
     for process in run.processes:
         gap = unproven(run, process)
         if gap is not None:
-            found.setdefault(gap, []).append(process)
-    yield from found.items()
+            processes.setdefault(gap, []).append(process)
+    yield from processes.items()
 
 
 def sentence(gap: Gap, processes: List[LoggedProcess]) -> str:

@@ -24,13 +24,13 @@ _LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
 @fact
 def first_wraps(run: Run) -> List[Wrapped]:
     """Return each rank's first wrap in the default group, by rank: another group may hold another model."""
-    found: List[Wrapped] = []
+    wraps: List[Wrapped] = []
     for process in run.processes:
         call = next((call for call in process.calls(schema.Wrap) if _replicates(call.begin)), None)
         placement = call.begin.placement if call is not None else None
         if call is not None and placement is not None and placement.digest and not placement.truncated:
-            found.append(Wrapped(process, call))
-    return found
+            wraps.append(Wrapped(process, call))
+    return wraps
 
 
 def _replicates(wrap: schema.Wrap) -> bool:
@@ -59,9 +59,9 @@ def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:
     if not digest.isalnum():  # It becomes a file's name.
         return None
     for folder in dict.fromkeys((os.path.dirname(wrapped.process.file), *run.folders)):
-        found = _read(fold_file.real_place(os.path.join(folder, "models", digest + ".json")))
-        if found is not None and len(found) == wrapped.placement.parameters:
-            return found
+        rows = _read(fold_file.real_place(os.path.join(folder, "models", digest + ".json")))
+        if rows is not None and len(rows) == wrapped.placement.parameters:
+            return rows
     return None
 
 
@@ -112,16 +112,16 @@ def difference(run: Run, wrapped: Wrapped, other: Wrapped) -> str:
 
 def listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
     """Return the whole list, else the first five of the event, which do not say whether they are trained."""
-    found = parameters(run, wrapped)
-    return found if found is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]
+    rows = parameters(run, wrapped)
+    return rows if rows is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]
 
 
-def _described(one: Parameter, other: Parameter) -> str:
-    words = "%s %s" % (one[0], list(one[1]))
-    if one[2] != other[2]:
-        words += " " + one[2]
-    if one[3] != other[3]:
-        words += " (trained)" if one[3] else " (frozen)"
+def _described(here: Parameter, other: Parameter) -> str:
+    words = "%s %s" % (here[0], list(here[1]))
+    if here[2] != other[2]:
+        words += " " + here[2]
+    if here[3] != other[3]:
+        words += " (trained)" if here[3] else " (frozen)"
     return words
 
 
@@ -160,7 +160,7 @@ def pairs(run: Run) -> List[ModelPair]:
 
 def _pair(run: Run, usual: List[Wrapped], other: List[Wrapped]) -> ModelPair:
     lists = [parameters(run, each[0]) for each in (usual, other)]
-    whole = all(found is not None for found in lists)
+    whole = all(each is not None for each in lists)
     here, there = (listed(run, each[0]) for each in (usual, other))
     rows = _differing(here, there, whole=whole)
     counts = [each[0].placement.parameters for each in (usual, other)]
@@ -170,7 +170,7 @@ def _pair(run: Run, usual: List[Wrapped], other: List[Wrapped]) -> ModelPair:
 
 def _differing(here: Sequence[Parameter], there: Sequence[Parameter], *, whole: bool) -> List[ParameterPair]:
     """Return the parameters that differ; if none does, those whose places differ. A name beyond what is known of a model is not missing."""
-    mine, theirs = ({one[0]: one for one in each} for each in (here, there))
+    mine, theirs = ({parameter[0]: parameter for parameter in each} for each in (here, there))
     names = list(dict.fromkeys([*mine, *theirs]))
     if not whole:
         names = [name for name in names if name in mine and name in theirs]
@@ -182,16 +182,16 @@ def _row(name: str, here: Optional[Parameter], there: Optional[Parameter]) -> Pa
     return ParameterPair(name, _text(here), _text(there))
 
 
-def _text(one: Optional[Parameter]) -> str:
-    if one is None:
+def _text(parameter: Optional[Parameter]) -> str:
+    if parameter is None:
         return ""
-    return "%s %s%s" % (list(one[1]), one[2], "" if one[3] else ", frozen")
+    return "%s %s%s" % (list(parameter[1]), parameter[2], "" if parameter[3] else ", frozen")
 
 
 def _moved(here: Sequence[Parameter], there: Sequence[Parameter]) -> List[ParameterPair]:
     places: Dict[str, Tuple[int, int]] = {one[0]: (number, -1) for number, one in enumerate(here)}
-    for number, one in enumerate(there):
-        places[one[0]] = (places.get(one[0], (-1, -1))[0], number)
+    for number, parameter in enumerate(there):
+        places[parameter[0]] = (places.get(parameter[0], (-1, -1))[0], number)
     rows = [(name, *pair) for name, pair in places.items() if pair[0] != pair[1] and -1 not in pair]
     return [ParameterPair(name, "number %d" % mine, "number %d" % theirs) for name, mine, theirs in rows]
 

@@ -42,9 +42,11 @@ def beside(finding: Finding, run: Run) -> Finding:
     dumps = flight_recorder.find(sorted({os.path.dirname(process.file) for process in run.processes})) if parted is not None else {}
     if parted is None or not dumps:
         return finding
-    told = [_told(run, parted, recording) for recording in _read(run, parted, dumps)]
-    against = [one for each in told for one in each.contradicts]
-    alike = {one.text.partition(": ")[2]: one for each in reversed(told) for one in each.adds}  # One rank for all that say the same.
+    answers = [_told(run, parted, recording) for recording in _read(run, parted, dumps)]
+    against = [evidence for each in answers for evidence in each.contradicts]
+    alike = {
+        evidence.text.partition(": ")[2]: evidence for each in reversed(answers) for evidence in each.adds
+    }  # One rank for all that say the same.
     finding.evidence.extend([*reversed(list(alike.values())), *against])
     for evidence in against:
         run.inventory.notes.append("%s. Which of them is right is not known." % evidence.text)

@@ -57,11 +57,11 @@ class Timeouts(NamedTuple):
 
 def timeouts(rule: Rule, run: Run) -> List[Timeouts]:
     """Read the logs that hold a watchdog's timeout."""
-    found: Dict[str, Match] = {}
+    notices: Dict[str, Match] = {}
     for match in matches(rule._replace(printed=(Printed(WATCHDOG),)), run):
         if match.failure.process is None:
-            found.setdefault(match.failure.at.file, match)
-    return [_read(match, log.text) for log in run.texts for match in [found.get(log.file)] if match is not None]
+            notices.setdefault(match.failure.at.file, match)
+    return [_read(match, log.text) for log in run.texts for match in [notices.get(log.file)] if match is not None]
 
 
 def _read(match: Match, text: str) -> Timeouts:

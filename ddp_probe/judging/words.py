@@ -15,9 +15,9 @@ def named(ranks: Sequence[int], limit: int = 12) -> str:
     return by_number(ranks, "rank ", "ranks ") + spans(ranks, limit)
 
 
-def subject(ranks: Sequence[int], one: str = "", many: str = "") -> str:
+def subject(ranks: Sequence[int], single: str = "", many: str = "") -> str:
     """Begin a sentence with ranks, and with the verb that fits their number."""
-    verb = by_number(ranks, one, many)
+    verb = by_number(ranks, single, many)
     return capital(named(ranks)) + (" " + verb if verb else "")
 
 

@@ -100,20 +100,20 @@ def card(process: LoggedProcess, call: Optional["LoggedCall[schema.Wrap]"] = Non
     return next((each for each in seen if _usable(each, process, call.begin.backend if call is not None else "")), None)
 
 
-def _usable(found: schema.Card, process: LoggedProcess, backend: str) -> bool:
-    if found.count == 0 or any(value.strip() in ("", "-1") for value in found.visible.values()):
+def _usable(accelerator: schema.Card, process: LoggedProcess, backend: str) -> bool:
+    if accelerator.count == 0 or any(value.strip() in ("", "-1") for value in accelerator.visible.values()):
         return False
-    if found.name in _CUDA and "+cpu" in process.started.versions.get("torch", ""):
+    if accelerator.name in _CUDA and "+cpu" in process.started.versions.get("torch", ""):
         return False
-    meant = any(backend in known.backends for known in ACCELERATORS if known.name == found.name)
-    return bool(found.initialised or found.device_files or (meant and found.module and found.name not in _CUDA))
+    meant = any(backend in known.backends for known in ACCELERATORS if known.name == accelerator.name)
+    return bool(accelerator.initialised or accelerator.device_files or (meant and accelerator.module and accelerator.name not in _CUDA))
 
 
-def seen(found: schema.Card) -> str:
+def seen(accelerator: schema.Card) -> str:
     """Return an accelerator for use in a sentence: 8 gcu cards are there."""
-    if found.count:
-        return "%s %s there" % (counted(found.count, found.name + " card"), "is" if found.count == 1 else "are")
-    return "%s cards are there" % found.name
+    if accelerator.count:
+        return "%s %s there" % (counted(accelerator.count, accelerator.name + " card"), "is" if accelerator.count == 1 else "are")
+    return "%s cards are there" % accelerator.name
 
 
 def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
@@ -174,8 +174,8 @@ def _in_source(wrapped: Wrapped) -> str:
     """Return device_ids as the job's call has them, if its source is at hand."""
     from ddp_probe.judging import job_calls  # Imported here for the reason given in Rule.found.
 
-    own = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
-    return own.get("was", "") if own is not None else ""
+    names = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
+    return names.get("was", "") if names is not None else ""
 
 
 def wrapping_ranks(chosen: Sequence[Wrapped]) -> List[int]:
@@ -214,10 +214,10 @@ def _left_by_mmengine(wrapped: Wrapped) -> bool:
 
 def _though_ready(wrapped: Wrapped) -> bool:
     """Tell whether the program had initialised a card, moved nothing to it, and DDP accepted the model on the CPU."""
-    found = card(wrapped.process, wrapped.call)
+    accelerator = card(wrapped.process, wrapped.call)
     well = wrapped.call.until is not None and wrapped.call.failure is None
     changed = remedied(wrapped, "move-model", "mmengine-device")
-    return bool(found and found.initialised and well and not changed and all(call.begin.destination == "cpu" for call in moves(wrapped)))
+    return bool(accelerator and accelerator.initialised and well and not changed and all(call.begin.destination == "cpu" for call in moves(wrapped)))
 
 
 # What to change in the wrap of a model: its device, the wrapper's device_ids, mmengine's model_wrapper_cfg.

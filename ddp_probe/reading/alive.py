@@ -64,5 +64,5 @@ def _boot() -> str:
 
 @lru_cache(maxsize=1)
 def _host_started() -> Optional[float]:
-    found = [line.split()[1] for line in text("stat").splitlines() if line.startswith("btime ")]
-    return float(found[0]) if found else None
+    times = [line.split()[1] for line in text("stat").splitlines() if line.startswith("btime ")]
+    return float(times[0]) if times else None

@@ -175,10 +175,10 @@ class OpenBundle:
         self.name = name
         self.folder = folder
         self.manifest = manifest
-        own = [os.path.join(folder, path) for path in manifest.paths]
+        inside = [os.path.join(folder, path) for path in manifest.paths]
         launch = number or (":%d" % manifest.launch if manifest.launch else "")
-        self.paths = [each + launch for each in own]
-        self._root = own[0] if len(own) == 1 and os.path.isdir(own[0]) else os.path.dirname(own[0]) if own else folder
+        self.paths = [each + launch for each in inside]
+        self._root = inside[0] if len(inside) == 1 and os.path.isdir(inside[0]) else os.path.dirname(inside[0]) if inside else folder
 
     def state(self, host: str, pid: int) -> Optional[str]:
         """Return the kernel's letter for a process when the bundle was made; None if it did not run there then."""
@@ -248,27 +248,27 @@ def unpack(paths: Sequence[str], stack: contextlib.ExitStack) -> Optional[OpenBu
 
 
 @contextlib.contextmanager
-def reading(found: OpenBundle) -> Iterator[List[str]]:
+def reading(bundle: OpenBundle) -> Iterator[List[str]]:
     """Yield the paths inside an unpacked bundle; while it is open, messages use the bundle's name."""
     try:
-        with within(found):
-            yield found.paths
+        with within(bundle):
+            yield bundle.paths
     except ProbeError as exc:
-        exc.what, exc.why, exc.what_to_do = map(found.shown, (exc.what, exc.why, exc.what_to_do))
+        exc.what, exc.why, exc.what_to_do = map(bundle.shown, (exc.what, exc.why, exc.what_to_do))
         raise
 
 
 @contextlib.contextmanager
-def within(found: Optional[OpenBundle]) -> Iterator[None]:
+def within(bundle: Optional[OpenBundle]) -> Iterator[None]:
     """Read in this bundle; in what is read already if there is none."""
-    if found is None:
+    if bundle is None:
         yield
         return
-    _OPEN.append(found)
+    _OPEN.append(bundle)
     try:
         yield
     finally:
-        _OPEN.remove(found)
+        _OPEN.remove(bundle)
 
 
 def _numbered(path: str) -> Tuple[str, str]:
@@ -284,10 +284,10 @@ def is_bundle(path: str) -> bool:
 
 def _top(folder: str, path: str) -> str:
     """Return the only folder that a bundle consists of."""
-    found = [os.path.join(folder, name) for name in os.listdir(folder)[:_FEW]]
-    if len(found) != 1 or not os.path.isdir(found[0]):
+    paths = [os.path.join(folder, name) for name in os.listdir(folder)[:_FEW]]
+    if len(paths) != 1 or not os.path.isdir(paths[0]):
         raise not_a_bundle(path, "It does not consist of one folder.")
-    return found[0]
+    return paths[0]
 
 
 def _manifest(folder: str, path: str) -> Manifest:

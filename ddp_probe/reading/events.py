@@ -56,7 +56,7 @@ _ANY = msgspec.json.Decoder()
 def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
     """Yield the events of all files by time; the inventory counts the lines that are not events."""
     piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
-    ledgers = [found for file in files for found in [rank_ledger.find(file)] if found]
+    ledgers = [ledger for file in files for ledger in [rank_ledger.find(file)] if ledger]
     of_ledgers = [records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
     if len(ledgers) > _LEDGERS:
         inventory.notes.append("The records of %d ledgers are not shown; name fewer ranks to see them." % len(ledgers))
@@ -103,11 +103,11 @@ def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any
 def fields(line: bytes) -> Dict[str, Any]:
     """Return all fields of a line; if it is damaged behind the fields by which it is sorted, those fields, and that it is damaged."""
     try:
-        found = _ANY.decode(line)
+        decoded = _ANY.decode(line)
     except UNREADABLE:
         head = head_of(line)
         return {} if head is None else {"event": head.event, "ts": head.ts, "rank": head.rank, "damaged": "the rest of the line is not valid JSON"}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[TimedLine]:
@@ -137,14 +137,14 @@ def head_of(line: bytes) -> Optional[Head]:
     except UNREADABLE:
         pass
     try:
-        found = _ANY.decode(line)
+        decoded = _ANY.decode(line)
     except UNREADABLE:
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("event"), str):
+    if not isinstance(decoded, dict) or not isinstance(decoded.get("event"), str):
         return None
-    known = {name: found.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may use another type for one of them
+    known = {name: decoded.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may use another type for one of them
     return Head(
-        found["event"],
+        decoded["event"],
         known["ts"] if isinstance(known["ts"], str) else "",
         known["mono_ns"] if isinstance(known["mono_ns"], int) else 0,
         known["rank"] if isinstance(known["rank"], int) else None,

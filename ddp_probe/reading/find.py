@@ -48,10 +48,10 @@ def root() -> str:
 def runs(folder: str) -> List[str]:
     """Return the runs in a folder, newest first."""
     try:
-        found = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False) and _event_files(entry.path)]
+        folders = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False) and _event_files(entry.path)]
     except OSError:
         return []
-    return sorted(found, key=_age, reverse=True)
+    return sorted(folders, key=_age, reverse=True)
 
 
 def _age(folder: str) -> float:
@@ -68,10 +68,10 @@ def _written(file: str) -> float:
 def newest() -> str:
     """Return the newest run, or say how to get one."""
     folder = root()
-    found = runs(folder)
-    if not found:
+    folders = runs(folder)
+    if not folders:
         raise no_run(folder)
-    return found[0]
+    return folders[0]
 
 
 def no_run(folder: str) -> UnusableError:
@@ -147,30 +147,30 @@ def _fault(folder: str) -> str:
 
 def sources(paths: Sequence[str]) -> Sources:
     """Return the files for the paths of a command line."""
-    found = Sources([], [], [], {}, 0, [])
+    gathered = Sources([], [], [], {}, 0, [])
     matched = [_matches(path) for path in paths] if paths else [([newest()], 0)]
     named = [path for matches, _ in matched for path in matches]
     for path in named:
-        _take(path, found, alone=len(named) == 1)
-    if not (found.events or found.texts or found.folds):
-        closed = next(filter(None, map(_forbidden_in, found.unreadable)), None)
+        _take(path, gathered, alone=len(named) == 1)
+    if not (gathered.events or gathered.texts or gathered.folds):
+        closed = next(filter(None, map(_forbidden_in, gathered.unreadable)), None)
         if closed is not None:
             raise closed
-    if not (found.events or found.texts or found.folds) and all(why == _EMPTY for why in found.unreadable.values()):
+    if not (gathered.events or gathered.texts or gathered.folds) and all(why == _EMPTY for why in gathered.unreadable.values()):
         raise UnusableError(what="No run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
-    files = (_once(found.events), _once(found.texts), _once(found.folders))
-    return Sources(*files, found.unreadable, max(number for _, number in matched), _once(found.folds))
+    files = (_once(gathered.events), _once(gathered.texts), _once(gathered.folders))
+    return Sources(*files, gathered.unreadable, max(number for _, number in matched), _once(gathered.folds))
 
 
 def files(paths: Sequence[str], what: str) -> Sources:
     """Return the files for a command that needs them themselves, by its name."""
-    found = sources(paths)
-    if found.folds:
+    gathered = sources(paths)
+    if gathered.folds:
         raise UsageError(
-            "%s is a fold, which keeps what a report needs and no lines." % found.folds[0],
+            "%s is a fold, which keeps what a report needs and no lines." % gathered.folds[0],
             "'python -m ddp_probe report' reads it. %s needs the run's own files: name their folder." % what,
         )
-    return found
+    return gathered
 
 
 def _matches(path: str) -> Tuple[List[str], int]:
@@ -226,43 +226,43 @@ def _nothing(path: str) -> UnusableError:
     )
 
 
-def _take(path: str, found: Sources, *, alone: bool) -> None:
+def _take(path: str, into: Sources, *, alone: bool) -> None:
     if path.endswith(ledger_schema.SUFFIXES):
-        _take_ledger(path, found)
+        _take_ledger(path, into)
         return
     if not os.path.isdir(path):
-        (found.folds if fold_file.is_fold(path) else found.events if _is_events(path) else found.texts).append(path)
+        (into.folds if fold_file.is_fold(path) else into.events if _is_events(path) else into.texts).append(path)
         return
     try:
         os.listdir(path)
     except OSError as exc:
-        found.unreadable[path] = exc.strerror or str(exc)
+        into.unreadable[path] = exc.strerror or str(exc)
         return
     inner = _event_files(path)
     if inner:
         siblings = os.path.dirname(os.path.realpath(path))
         parts = launches.beside(path, lambda: runs(siblings)) if alone else [path]
-        found.folders.extend(parts)
-        found.events.extend(file for part in parts for file in (inner if part == path else _event_files(part)))
+        into.folders.extend(parts)
+        into.events.extend(file for part in parts for file in (inner if part == path else _event_files(part)))
         return
     folds = sorted(glob.glob(os.path.join(glob.escape(path), "*" + fold_file.SUFFIX)))
     if folds:
-        found.folds.extend(folds)
+        into.folds.extend(folds)
         return
     below = runs(path)
     if below:  # a folder of runs: the newest, as without a path
-        _take(below[0], found, alone=alone)
+        _take(below[0], into, alone=alone)
         return
-    found.unreadable[path] = _EMPTY
+    into.unreadable[path] = _EMPTY
 
 
-def _take_ledger(path: str, found: Sources) -> None:
+def _take_ledger(path: str, into: Sources) -> None:
     """Take the log that a ledger belongs to."""
     log = re.sub(r"\.ledger(\.txt)?$", ".jsonl", path)
     if os.path.exists(log):
-        found.events.append(log)
+        into.events.append(log)
     else:
-        found.unreadable[path] = "The log that this ledger belongs to is not beside it."
+        into.unreadable[path] = "The log that this ledger belongs to is not beside it."
 
 
 def _event_files(folder: str) -> List[str]:
@@ -282,11 +282,11 @@ def is_ours(path: str) -> bool:
 
 def jobs_logs(folders: Sequence[str]) -> List[str]:
     """Return the other files of JSON lines in the folders of a run: those that the job wrote."""
-    found: List[str] = []
+    logs: List[str] = []
     for folder in folders:
         with contextlib.suppress(OSError):
-            found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_END) and not is_ours(name)]
-    return found
+            logs += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_END) and not is_ours(name)]
+    return logs
 
 
 def _is_events(path: str) -> bool:

@@ -72,14 +72,14 @@ def is_dump(name: str) -> bool:
 
 def find(folders: Iterable[str]) -> Dict[int, str]:
     """Return the dumps in these folders by rank; of several of one rank, the newest."""
-    found: Dict[int, Tuple[float, str]] = {}
+    newest: Dict[int, Tuple[float, str]] = {}
     for folder in folders:
         for name in _names(folder):
             match = _NAME.search(name)
             path = os.path.join(folder, name)
             if match is not None:
-                found[int(match.group(1))] = max(found.get(int(match.group(1)), (0.0, "")), (_written(path), path))
-    return {rank: path for rank, (_, path) in found.items()}
+                newest[int(match.group(1))] = max(newest.get(int(match.group(1)), (0.0, "")), (_written(path), path))
+    return {rank: path for rank, (_, path) in newest.items()}
 
 
 def read(path: str, rank: int) -> Recording:
@@ -125,17 +125,17 @@ def _loads(file: BinaryIO) -> Any:
 
 def _unpickled(source: FileRange) -> Any:
     machine = Machine()
-    found = machine.run(PickleStream(source))
+    dump = machine.run(PickleStream(source))
     if machine.globals:
         raise _RefusedError("it names %s, which plain data does not need" % next(iter(machine.globals))[:80])
-    return found
+    return dump
 
 
 def _entries(dump: Any) -> Iterator[RecorderEntry]:
-    found = dump.get("entries") if isinstance(dump, (dict, Mapping)) else None
-    if not isinstance(found, list):
+    entries = dump.get("entries") if isinstance(dump, (dict, Mapping)) else None
+    if not isinstance(entries, list):
         raise _RefusedError("it does not hold a list of entries")
-    for number, raw in enumerate(found[-_MOST_ENTRIES:], 1 + max(0, len(found) - _MOST_ENTRIES)):
+    for number, raw in enumerate(entries[-_MOST_ENTRIES:], 1 + max(0, len(entries) - _MOST_ENTRIES)):
         entry = _entry(raw, number) if isinstance(raw, (dict, Mapping)) else None
         if entry is None:
             raise _RefusedError("entry %d is not one of the Flight Recorder" % number)

@@ -115,12 +115,12 @@ def _unpacked(data: bytes, size: int) -> bytes:
         raise InvalidFoldError("The file ends too early.")
     machine = zlib.decompressobj()
     try:
-        found = machine.decompress(data, LARGEST)
+        unpacked = machine.decompress(data, LARGEST)
     except zlib.error as exc:
         raise InvalidFoldError("It cannot be decompressed: %s." % exc) from exc
     if machine.unconsumed_tail or not machine.eof:
         raise InvalidFoldError("It is larger than %d bytes, or not whole." % LARGEST)
-    return found
+    return unpacked
 
 
 # Puts a file that a fold holds on this disk when it is needed. Every other path stands for itself.

@@ -97,8 +97,8 @@ class LedgerFolder:
         key = numbers.tobytes()
         if key in self._numbers:
             return self._numbers[key]
-        own = array("I", [self._call(rank_ledger.call_of(number)) for number in numbers])
-        return self._number(key, self.tables.sequences, little_endian(own).tobytes())
+        calls = array("I", [self._call(rank_ledger.call_of(number)) for number in numbers])
+        return self._number(key, self.tables.sequences, little_endian(calls).tobytes())
 
     def _call(self, call: Optional[LedgerCall]) -> int:
         if call is None:
@@ -162,11 +162,11 @@ class LedgerUnfolder:
         return None if row is None else Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]]}))
 
 
-def _folded_steps(found: StepTimes) -> Tuple[List[int], int, bytes]:
-    numbers = list(found.numbers)
+def _folded_steps(steps: StepTimes) -> Tuple[List[int], int, bytes]:
+    numbers = list(steps.numbers)
     follows = bool(numbers) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    columns = [found.took, *(found.parts[name] for name in PARTS)] if numbers else []
-    return numbers[: 1 if follows else None], found.ended_ns, b"".join(little_endian(array("I", times)).tobytes() for times in columns)
+    columns = [steps.took, *(steps.parts[name] for name in PARTS)] if numbers else []
+    return numbers[: 1 if follows else None], steps.ended_ns, b"".join(little_endian(array("I", times)).tobytes() for times in columns)
 
 
 def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes:

@@ -69,6 +69,6 @@ def say(run: Run, lacking: List[str]) -> None:
 def _folders(paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
         plain = path if os.path.isdir(path) else re.sub(r":[1-9][0-9]{0,6}$", "", path)
-        found = next((each for each in (plain, os.path.join(find.root(), plain)) if os.path.isfile(os.path.join(each, NAME))), "")
-        if found:
-            yield found
+        file = next((each for each in (plain, os.path.join(find.root(), plain)) if os.path.isfile(os.path.join(each, NAME))), "")
+        if file:
+            yield file

@@ -95,10 +95,10 @@ def _rank(file: str) -> Optional[int]:
 
 def _stat(file: str) -> Tuple[int, float]:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return 0, 0.0
-    return found.st_size, found.st_mtime
+    return status.st_size, status.st_mtime
 
 
 def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:

@@ -167,26 +167,26 @@ class _Folder:
         return self._kinds[id(kinds)]
 
 
-def encode(found: HostFold) -> bytes:
+def encode(host_fold: HostFold) -> bytes:
     """Return a fold as bytes."""
-    return _ENCODE(found)
+    return _ENCODE(host_fold)
 
 
 def decode(data: bytes) -> HostFold:
     """Return the fold of these bytes, which may be anybody's."""
     try:
-        found = _DECODER.decode(data)
+        host_fold = _DECODER.decode(data)
     except UNREADABLE as exc:
         raise InvalidFoldError("It is not valid: %s." % exc) from exc
-    if found.fold != VERSION:
-        raise InvalidFoldError("It is of version %d; this ddp_probe reads version %d." % (found.fold, VERSION))
-    return found
+    if host_fold.fold != VERSION:
+        raise InvalidFoldError("It is of version %d; this ddp_probe reads version %d." % (host_fold.fold, VERSION))
+    return host_fold
 
 
-def unfold(found: HostFold, shared: SharedParts, prefix: str = "") -> List[LoggedProcess]:
+def unfold(host_fold: HostFold, shared: SharedParts, prefix: str = "") -> List[LoggedProcess]:
     """Return the processes of a fold; the names of their files begin with the prefix."""
     try:
-        return _Unfolder(found, shared, prefix).processes()
+        return _Unfolder(host_fold, shared, prefix).processes()
     except (IndexError, TypeError, ValueError) as exc:
         raise InvalidFoldError("It is not consistent: %s." % exc) from exc
 
@@ -194,11 +194,11 @@ def unfold(found: HostFold, shared: SharedParts, prefix: str = "") -> List[Logge
 class _Unfolder:
     """Makes processes of folded ones."""
 
-    def __init__(self, found: HostFold, shared: SharedParts, prefix: str) -> None:
-        self._found, self._shared, self._prefix = found, shared, prefix
-        self._events: List[Any] = [None, *map(shared.lightened, found.events)]
-        self._kinds = [shared.kinds({name: KeptKind(*kind) for name, kind in kinds.items()}) for kinds in found.kinds]
-        self._ledgers = LedgerUnfolder(found.ledgers, shared.sequences)
+    def __init__(self, host_fold: HostFold, shared: SharedParts, prefix: str) -> None:
+        self._found, self._shared, self._prefix = host_fold, shared, prefix
+        self._events: List[Any] = [None, *map(shared.lightened, host_fold.events)]
+        self._kinds = [shared.kinds({name: KeptKind(*kind) for name, kind in kinds.items()}) for kinds in host_fold.kinds]
+        self._ledgers = LedgerUnfolder(host_fold.ledgers, shared.sequences)
 
     def processes(self) -> List[LoggedProcess]:
         return [self._process(folded) for folded in self._found.processes]

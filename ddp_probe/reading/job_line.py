@@ -22,9 +22,9 @@ def own_frames(frames: Sequence[Site]) -> List[Site]:
 
 def job_line(frames: Sequence[Site]) -> Optional[Site]:
     """Return the innermost frame of the job's code; None if all frames belong to libraries and launchers."""
-    own = next((index for index in reversed(range(len(frames))) if _is_own(frames, index)), None)
-    if own is not None:
-        return frames[own]
+    place = next((index for index in reversed(range(len(frames))) if _is_own(frames, index)), None)
+    if place is not None:
+        return frames[place]
     inner = list(reversed(frames))
     program = of_installed_program([frame.file for frame in inner])
     return None if program is None else inner[program]

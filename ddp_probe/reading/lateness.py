@@ -118,12 +118,12 @@ def _two(group: Group) -> List[int]:
 
 def late(members: Mapping[int, StepMember]) -> Optional[LateRanks]:
     """Return which ranks are late; None if none is, or if there are too few steps."""
-    late_ranks = [one for ranks in comparable(members) for one in [_late_of({rank: members[rank].steps for rank in ranks})] if one is not None]
+    late_ranks = [each for ranks in comparable(members) for each in [_late_of({rank: members[rank].steps for rank in ranks})] if each is not None]
     if not late_ranks:
         return None
-    worst = max(late_ranks, key=lambda one: one.behind)
-    ranks = {rank for one in late_ranks if one.part == worst.part for rank in one.ranks}
-    others = {rank for one in late_ranks for rank in one.others} - ranks
+    worst = max(late_ranks, key=lambda each: each.behind)
+    ranks = {rank for each in late_ranks if each.part == worst.part for rank in each.ranks}
+    others = {rank for each in late_ranks for rank in each.others} - ranks
     return worst._replace(ranks=sorted(ranks), others=sorted(others))
 
 
@@ -135,22 +135,22 @@ def comparable(members: Mapping[int, StepMember]) -> Iterator[List[int]]:
             groups.setdefault(name, []).append(rank)
     calls = {rank: _calls(member.sums) for rank, member in members.items()}
     pipelines = _connected(members)
-    found: List[FrozenSet[int]] = []
+    sets: List[FrozenSet[int]] = []
     for name, ranks in sorted(groups.items(), key=lambda group: -len(group[1])):
-        if len(ranks) < 2 or any(kept.issuperset(ranks) for kept in found):
+        if len(ranks) < 2 or any(kept.issuperset(ranks) for kept in sets):
             continue
         if len({pipelines.get(rank, rank) for rank in ranks}) == len(ranks) and _same([calls[rank].get(name, {}) for rank in ranks]):
-            found.append(frozenset(ranks))
+            sets.append(frozenset(ranks))
             yield ranks
 
 
 def _calls(sums: Sequence[CallSum]) -> Dict[str, Dict[Tuple[str, object], int]]:
     """Return how often each line calls a collective, by the group."""
-    found: Dict[str, Dict[Tuple[str, object], int]] = {}
+    counts: Dict[str, Dict[Tuple[str, object], int]] = {}
     for call_sum in sums:
         if call_sum.group is not None:
-            found.setdefault(call_sum.group.id, {})[(call_sum.op, call_sum.site)] = call_sum.calls
-    return found
+            counts.setdefault(call_sum.group.id, {})[(call_sum.op, call_sum.site)] = call_sum.calls
+    return counts
 
 
 def _same(calls: Sequence[Mapping[Tuple[str, object], int]]) -> bool:
@@ -181,7 +181,7 @@ def waits(members: Mapping[int, StepMember], now: Mapping[int, int] = {}) -> Dic
 
     `now` is on the monotonic clock of the rank's host, in nanoseconds. A step that has not ended yet is not counted.
     """
-    found: Dict[int, Waited] = {}
+    waits_of: Dict[int, Waited] = {}
     for ranks in comparable(members):
         common = _common({rank: members[rank].steps for rank in ranks})
         if common is not None:
@@ -189,9 +189,9 @@ def waits(members: Mapping[int, StepMember], now: Mapping[int, int] = {}) -> Dic
             least = [min(times) for times in zip(*waited.values())]
             for rank, steps in common.items():
                 since = max(0, now.get(rank, steps.ended_ns) - steps.ended_ns) // 1000
-                told = _waited(steps, waited[rank], least, _MINUTE - since)
-                found.update({rank: told} if told is not None else {})
-    return found
+                wait = _waited(steps, waited[rank], least, _MINUTE - since)
+                waits_of.update({rank: wait} if wait is not None else {})
+    return waits_of
 
 
 def _waited(steps: StepTimes, waited: Sequence[int], least: Sequence[int], most: int) -> Optional[Waited]:
@@ -226,8 +226,8 @@ def _late_of(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
 
 def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateRanks]:
     parts = [name for name in (*PARTS, ELSEWHERE) if name not in waiting]
-    own = {rank: _own(steps, parts, waiting) for rank, steps in ranks.items()}
-    middle = {rank: _middle(times) for rank, times in own.items()}
+    own_times = {rank: _own(steps, parts, waiting) for rank, steps in ranks.items()}
+    middle = {rank: _middle(times) for rank, times in own_times.items()}
     order = sorted(middle, key=lambda rank: middle[rank])
     slow = _split(order, middle)
     rest = order[: len(order) - len(slow)]
@@ -235,7 +235,7 @@ def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateR
     took = max(_middle(steps.took) for steps in ranks.values())
     if behind <= max(middle[rest[-1]] - middle[rest[0]], _LEAST * took):
         return None
-    last_in, count = _times_last(own, set(slow)), len(own[slow[0]])
+    last_in, count = _times_last(own_times, set(slow)), len(own_times[slow[0]])
     kept = {rank: _middle(steps.took) - middle[rank] for rank, steps in ranks.items()}
     waited = _of(kept, rest) - _of(kept, slow)
     typical = _of(middle, slow) - _of(middle, rest)
@@ -256,10 +256,10 @@ def _split(order: List[int], middle: Mapping[int, int]) -> List[int]:
     return order[-max(gaps, key=lambda gap: (gap[0], -gap[1]))[1] :]
 
 
-def _times_last(own: _Columns, slow: "set[int]") -> int:
+def _times_last(own_times: _Columns, slow: "set[int]") -> int:
     """Return in how many steps the rank with the longest own time was one of these."""
-    names = list(own)
-    return sum([names[times.index(max(times))] in slow for times in zip(*own.values())])
+    names = list(own_times)
+    return sum([names[times.index(max(times))] in slow for times in zip(*own_times.values())])
 
 
 def _is_no_chance(last_in: int, steps: int, chance: float) -> bool:
@@ -270,12 +270,12 @@ def _is_no_chance(last_in: int, steps: int, chance: float) -> bool:
 
 def _where(ranks: Mapping[int, StepTimes], parts: Sequence[str], slow: List[int], rest: List[int]) -> Tuple[str, int, int]:
     """Return the part of a step in which the slow ranks spend most more than the others, how much more, and what the others spend."""
-    found = {}
+    spent = {}
     for name in parts:
         middle = {rank: _middle(steps.elsewhere() if name == ELSEWHERE else steps.parts[name]) for rank, steps in ranks.items()}
-        found[name] = _of(middle, slow) - _of(middle, rest), _of(middle, rest)
-    part = max(found, key=lambda name: found[name][0])
-    return (part, *found[part])
+        spent[name] = _of(middle, slow) - _of(middle, rest), _of(middle, rest)
+    part = max(spent, key=lambda name: spent[name][0])
+    return (part, *spent[part])
 
 
 def _of(middle: Mapping[int, int], ranks: Sequence[int]) -> int:

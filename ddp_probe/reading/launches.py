@@ -59,8 +59,8 @@ def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     parts = [glance(folder)]
     if parts[0].whole or not parts[0].keys:
         return [folder]
-    own, since = os.path.realpath(folder), parts[0].start - _APART
-    others = [glance(each) for each in siblings() if os.path.realpath(each) != own and _touched(each) >= since]
+    place, since = os.path.realpath(folder), parts[0].start - _APART
+    others = [glance(each) for each in siblings() if os.path.realpath(each) != place and _touched(each) >= since]
     for part in sorted(others, key=lambda part: abs(part.start - parts[0].start)):
         if any(same(part, each) for each in parts) and not any(part.ranks & each.ranks for each in parts):
             parts.append(part)
@@ -100,8 +100,8 @@ def glance(folder: str) -> Part:
 
 
 def _keys_in(event: Dict[str, Any]) -> List[_Key]:
-    found = _keys(event.get("environment"), event.get("rendezvous"), event.get("nnodes"), event.get("host"))
-    return found + _met(str(event.get("init_method", "")), event.get("master_addr"), event.get("master_port"), event.get("host"))
+    keys = _keys(event.get("environment"), event.get("rendezvous"), event.get("nnodes"), event.get("host"))
+    return keys + _met(str(event.get("init_method", "")), event.get("master_addr"), event.get("master_port"), event.get("host"))
 
 
 def _met(method: str, address: Any, port: Any, host: Any) -> List[_Key]:
@@ -114,14 +114,14 @@ def _met(method: str, address: Any, port: Any, host: Any) -> List[_Key]:
 def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key]:
     """Return what identifies the launch of a process: the master address of its ranks, and the rendezvous of its launcher."""
     env: Dict[str, Any] = environment if isinstance(environment, dict) else {}
-    found: List[_Key] = []
+    keys: List[_Key] = []
     if env.get("MASTER_ADDR") and env.get("MASTER_PORT"):
-        found.append(("ranks", _qualified(str(env["MASTER_ADDR"]), host), str(env["MASTER_PORT"])))
+        keys.append(("ranks", _qualified(str(env["MASTER_ADDR"]), host), str(env["MASTER_PORT"])))
     given: Dict[str, Any] = rendezvous if isinstance(rendezvous, dict) else {}
     if given.get("endpoint") and not str(nodes or "1:1").endswith(":1"):
         address, _, port = str(given["endpoint"]).rpartition(":")
-        found.append(("launchers", str(given.get("id", "")), _qualified(address, host), port))
-    return found
+        keys.append(("launchers", str(given.get("id", "")), _qualified(address, host), port))
+    return keys
 
 
 def _qualified(address: str, host: Any) -> str:
@@ -138,14 +138,14 @@ def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
     for process in processes:
         folders.setdefault(os.path.dirname(process.file), []).append(process)
     groups: List[_Group] = []
-    for folder, own in sorted(folders.items(), key=lambda item: min(process.start_when for process in item[1])):
-        part = _part(folder, own)
+    for folder, members in sorted(folders.items(), key=lambda item: min(process.start_when for process in item[1])):
+        part = _part(folder, members)
         fitting = [group for group in groups if group.takes(part)]
         if not fitting:
             groups.append(_Group(part))
         else:
             fitting[-1].add(part)
-        (fitting or groups)[-1].processes.extend(own)
+        (fitting or groups)[-1].processes.extend(members)
     return [launch for group in groups for launch in _in_turn(group.processes)]
 
 

@@ -94,9 +94,9 @@ def as_of(data: bytes, until: float) -> bytes:
         for place in range(start, min(stop, len(data) - row.size + 1), row.size):
             if changed[place : place + 8] == bytes(8):
                 continue
-            found = _row_as_of(dict(zip(names, row.unpack_from(changed, place))), end)
-            changed[place : place + row.size] = row.pack(*found.values()) if found else bytes(row.size)
-            moved += [time for time in (found.get("entered_ns", 0), found.get("waited_ns", 0), found.get("left", 0) >> 2) if time]
+            row_then = _row_as_of(dict(zip(names, row.unpack_from(changed, place))), end)
+            changed[place : place + row.size] = row.pack(*row_then.values()) if row_then else bytes(row.size)
+            moved += [time for time in (row_then.get("entered_ns", 0), row_then.get("waited_ns", 0), row_then.get("left", 0) >> 2) if time]
     struct.pack_into(order + "Q", changed, schema.offset(schema.HEADER, "moved_ns"), max(moved))
     return bytes(changed)
 

@@ -51,7 +51,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     words = shlex.split(line) if "'" in line else line.split()
     if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, _STEP_WORD, "closed"):
         raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/reading/ledger_text.py says how to write one." % (number + 1, line))
-    told: Dict[str, Any] = {
+    fields: Dict[str, Any] = {
         "name": words[2],
         "state": "returned",
         "times": 1,
@@ -64,20 +64,20 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     rest = iter(words[3:])
     for word in rest:
         if word in _WITH_VALUE:
-            told[word] = next(rest)
+            fields[word] = next(rest)
         elif word in _STATES:
-            told["state"] = word
+            fields["state"] = word
         elif word in ("async", "thread"):
-            told[word] = True
+            fields[word] = True
         elif words[2] == _STEP_WORD and word in _PARTS:
-            told[word] = float(next(rest))
+            fields[word] = float(next(rest))
         elif word.isdigit():
-            told["elements"] = int(word)
+            fields["elements"] = int(word)
         elif re.fullmatch(r"x\d+", word):
-            told["times"] = int(word[1:])
+            fields["times"] = int(word[1:])
         else:
-            told["dtype"] = word
-    return ranks_of(words[1]), told
+            fields["dtype"] = word
+    return ranks_of(words[1]), fields
 
 
 class _File:
@@ -98,12 +98,12 @@ class _File:
         self.group("0-%d" % (size - 1))
 
     def text(self, kind: int, text: str) -> int:
-        found = self.known.get((kind, text))
-        if found is None:
-            found = self.known[(kind, text)] = len(self.known) + 1
+        number = self.known.get((kind, text))
+        if number is None:
+            number = self.known[(kind, text)] = len(self.known) + 1
             data = text.encode("utf-8")
-            self.texts.append(schema.layout(schema.TEXT).pack(len(data), kind, found) + data + b"\0" * (-len(data) % 8))
-        return found
+            self.texts.append(schema.layout(schema.TEXT).pack(len(data), kind, number) + data + b"\0" * (-len(data) % 8))
+        return number
 
     def group(self, ranks: str) -> int:
         from hashlib import blake2b

@@ -83,25 +83,25 @@ def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
 
 
 def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[LoggedProcess]:
-    found = launches.split(processes)
-    if len(found) < 2:
+    groups = launches.split(processes)
+    if len(groups) < 2:
         return processes
-    number = min(number, len(found)) or launches.choose(found) + 1
-    chosen = found[number - 1]
+    number = min(number, len(groups)) or launches.choose(groups) + 1
+    chosen = groups[number - 1]
     known = set(map(id, chosen))
     run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
     used = {os.path.dirname(process.file) for process in chosen}
-    run.folders = [folder for folder in run.folders if any(one == folder or one.startswith(folder + os.sep) for one in used)]
-    run.inventory.notes.append(_one_of(number, found))
+    run.folders = [folder for folder in run.folders if any(path == folder or path.startswith(folder + os.sep) for path in used)]
+    run.inventory.notes.append(_one_of(number, groups))
     return chosen
 
 
-def _one_of(number: int, found: List[List[LoggedProcess]]) -> str:
+def _one_of(number: int, groups: List[List[LoggedProcess]]) -> str:
     """Say that there are other launches, and how to read them."""
-    folders = sorted({os.path.dirname(process.file) for launch in found for process in launch})
-    which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as requested"
+    folders = sorted({os.path.dirname(process.file) for launch in groups for process in launch})
+    which = "the newest" if number == len(groups) else "the last that did not end well" if number == launches.choose(groups) + 1 else "as requested"
     how = "%s:1 reads the first one" % folders[0] if len(folders) == 1 else "to read another one, name its folder alone"
-    return "these files are from %d launches; this is number %d, %s; %s" % (len(found), number, which, how)
+    return "these files are from %d launches; this is number %d, %s; %s" % (len(groups), number, which, how)
 
 
 def from_lines(log: str) -> Run:
@@ -118,12 +118,12 @@ def from_lines(log: str) -> Run:
     written = log.strip().splitlines()
     ledgers = [line for line in written if line.startswith(ledger_text.WORD)]
     events = [json.loads(line) for line in written if not line.startswith(ledger_text.WORD)]
-    found = ledger_text.written(ledgers, max([_size_told(event) for event in events] or [0]))
+    files = ledger_text.written(ledgers, max([_size_told(event) for event in events] or [0]))
     known = {event.get("rank") for event in events}
-    events += [{"event": "process.start", "rank": rank, "world_size": _world(found, events)} for rank in sorted(set(found) - known)]
-    assemble(run, list(_processes(events, run, found)))
+    events += [{"event": "process.start", "rank": rank, "world_size": _world(files, events)} for rank in sorted(set(files) - known)]
+    assemble(run, list(_processes(events, run, files)))
     run.read_at = ledger_text.START + _LATER
-    run.running.update(process.rank for process in run.processes if process.rank in found and process.end is None and process.death is None)
+    run.running.update(process.rank for process in run.processes if process.rank in files and process.end is None and process.death is None)
     return run
 
 
@@ -204,12 +204,12 @@ def align_clocks(run: Run) -> None:
 
 
 def _marks(processes: List[LoggedProcess], median: Callable[[List[float]], float]) -> Dict[str, float]:
-    found: Dict[str, float] = {}
+    marks: Dict[str, float] = {}
     for kind in _COMMON:
         ends = [call.until for process in processes for call in process.calls(kind)[:1] if call.until is not None and call.failure is None]
         if ends:
-            found[str(kind.__struct_config__.tag)] = median(ends)
-    return found
+            marks[str(kind.__struct_config__.tag)] = median(ends)
+    return marks
 
 
 # The exceptions of children that launchers report.
@@ -220,7 +220,7 @@ _WHO = re.compile(r"^-- Process (\d{1,7}) terminated with the following error", 
 
 def reported_failures(run: Run) -> Dict[int, Failed]:
     """Return the children's exceptions that only launchers report: multiprocessing catches them and passes their text to the parent."""
-    found: Dict[int, Failed] = {}
+    by_rank: Dict[int, Failed] = {}
     first: Dict[str, Death] = {}
     for death in run.deaths:
         if death.first:
@@ -236,8 +236,8 @@ def reported_failures(run: Run) -> Dict[int, Failed]:
                 rank = _of_pool(carried, failure, [process for process in run.processes if process.host == launcher.host])
             if rank is not None and carried is not None:  # torch 1.12 reports no pid
                 carried.at, carried.when, carried.rank = at, when, rank
-                found[rank] = carried
-    return found
+                by_rank[rank] = carried
+    return by_rank
 
 
 def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
@@ -280,10 +280,10 @@ def _named(failure: Failure) -> int:
 def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
     """Return the exceptions from starting or joining the children, caught or not."""
     calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
-    found = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
+    raised = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
     if launcher.end is not None and launcher.end.failure is not None:
-        found.append((launcher.end.failure, launcher.last_when, launcher.last_at))
-    return found
+        raised.append((launcher.end.failure, launcher.last_when, launcher.last_at))
+    return raised
 
 
 # Reads folds, which hosts have written of their own files: together they are one run.
@@ -294,7 +294,7 @@ def read_folds(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter
 
     Each fold stands for a folder. One that cannot be read is noted, and the others are read.
     """
-    found: List[LoggedProcess] = []
+    unfolded: List[LoggedProcess] = []
     launch, bad = 0, 0
     run.read_at = 0.0
     for path in paths:
@@ -306,13 +306,13 @@ def read_folds(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter
                 raise
             run.inventory.unreadable[path] = exc.why
             continue
-        found += processes
+        unfolded += processes
         run.inventory.add(folded.inventory, path + "/")
         run.read_at, launch = max(run.read_at, folded.made), max(launch, folded.launch)
         meter.add(process_files.size(path))
     run.folders += _sources(paths)
     run.inventory.files.sort(key=os.path.basename)
-    return sorted(found, key=lambda process: os.path.basename(process.file)), launch
+    return sorted(unfolded, key=lambda process: os.path.basename(process.file)), launch
 
 
 def _sources(paths: Sequence[str]) -> List[str]:

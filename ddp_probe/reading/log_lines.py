@@ -47,8 +47,8 @@ _ANY_EVENT = msgspec.json.Decoder()
 
 def first(file: str) -> Dict[str, Any]:
     """Return the first event of a file, or an empty dict if it has none."""
-    found = _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:1])
-    return found[0] if found else {}
+    events = _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:1])
+    return events[0] if events else {}
 
 
 def head(file: str) -> List[Dict[str, Any]]:
@@ -58,8 +58,8 @@ def head(file: str) -> List[Dict[str, Any]]:
 
 def last(file: str) -> Dict[str, Any]:
     """Return the last event of a file, or an empty dict if it has none."""
-    found = tail(file, _TAIL) or tail(file)
-    return found[-1] if found else {}
+    events = tail(file, _TAIL) or tail(file)
+    return events[-1] if events else {}
 
 
 def tail(file: str, size: int = _LONG_TAIL) -> List[Dict[str, Any]]:
@@ -71,23 +71,23 @@ def tail(file: str, size: int = _LONG_TAIL) -> List[Dict[str, Any]]:
 
 
 def _events(parts: List[bytes]) -> List[Dict[str, Any]]:
-    found = []
+    events = []
     for part in parts:
         try:
             event = _ANY_EVENT.decode(part)
         except UNREADABLE:
             continue
         if isinstance(event, dict) and isinstance(event.get("event"), str):
-            found.append(event)
-    return found
+            events.append(event)
+    return events
 
 
 def _size(file: str) -> int:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _read(file: str, offset: int, size: int) -> bytes:
@@ -154,25 +154,25 @@ def _other(line: bytes) -> Decoded:
     if not line.strip():
         return Decoded(fault="empty")
     try:
-        found: Any = _ANY_OBJECT.decode(line)
+        decoded: Any = _ANY_OBJECT.decode(line)
     except UNREADABLE:
         return Decoded(fault="not JSON")
-    if not isinstance(found, dict) or not isinstance(found.get("event"), str):
+    if not isinstance(decoded, dict) or not isinstance(decoded.get("event"), str):
         return Decoded(fault="not an event")
-    return _lenient(found)
+    return _lenient(decoded)
 
 
-def _lenient(found: Dict[str, Any]) -> Decoded:
+def _lenient(fields: Dict[str, Any]) -> Decoded:
     """Take the fields that fit; an event of a newer version may use another type for one of them."""
-    kind = schema.EVENTS.get(found["event"])
+    kind = schema.EVENTS.get(fields["event"])
     if kind is None:
-        return Decoded(unknown=found["event"][:200])
+        return Decoded(unknown=fields["event"][:200])
     known: Dict[str, Any] = {}
     for name in kind.__struct_fields__:
-        if name not in found:
+        if name not in fields:
             continue
         try:
-            known[name] = getattr(msgspec.convert({"event": found["event"], name: found[name]}, kind), name)
+            known[name] = getattr(msgspec.convert({"event": fields["event"], name: fields[name]}, kind), name)
         except (msgspec.MsgspecError, RecursionError):
             continue
     return Decoded(kind(**known))

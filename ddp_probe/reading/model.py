@@ -385,7 +385,7 @@ class Run:
     def astray(self) -> List[int]:
         """Return the missing ranks that did write a file, according to their launcher: it was not copied, or was removed."""
         known = {(process.host, process.pid) for process in self.processes}
-        found = []
+        ranks = []
         by_host: Dict[str, List[Death]] = {}
         for death in self.deaths:
             by_host.setdefault(death.host, []).append(death)
@@ -394,8 +394,8 @@ class Run:
                 continue
             children = [death for death in by_host.get(launcher.host, ()) if death.pid is not None]
             if any((death.host, death.pid) in known for death in children):  # If a shell starts each rank, the pids do not match.
-                found += [death.rank for death in children if death.rank is not None and death.local_rank not in launcher.end.silent_ranks]
-        return sorted(set(found).intersection(self.missing))
+                ranks += [death.rank for death in children if death.rank is not None and death.local_rank not in launcher.end.silent_ranks]
+        return sorted(set(ranks).intersection(self.missing))
 
     @property
     def whole(self) -> bool:

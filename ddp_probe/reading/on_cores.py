@@ -25,22 +25,22 @@ def available() -> int:
 
 def each(count: int, children: int, here: Callable[[int], T], there: Callable[[int], bytes], arrived: Callable[[bytes], T]) -> List[T]:
     """Return the result of each part: made by `here`, or by `there` in a child and `arrived` here. A part that a child does not send is made here."""
-    found: Dict[int, T] = {}
+    results: Dict[int, T] = {}
     numbers = _numbers(count)
     streams: List[int] = []
     try:
         for _ in range(children):
             streams.append(_child(numbers, there, streams))
-        _take(numbers, streams, here, arrived, found)
+        _take(numbers, streams, here, arrived, results)
     finally:
         for stream in (numbers, *streams):
             os.close(stream)  # A child that still sends ends with that.
         for _ in streams:
             os.wait()
-    return [found[number] if number in found else here(number) for number in range(count)]
+    return [results[number] if number in results else here(number) for number in range(count)]
 
 
-def _take(numbers: int, streams: Sequence[int], here: Callable[[int], T], arrived: Callable[[bytes], T], found: Dict[int, T]) -> None:
+def _take(numbers: int, streams: Sequence[int], here: Callable[[int], T], arrived: Callable[[bytes], T], results: Dict[int, T]) -> None:
     """Take what children send, and parts while there are some, until no child sends any more."""
     poll, sending, is_left = select.poll(), len(streams), True
     for stream in streams:
@@ -55,12 +55,12 @@ def _take(numbers: int, streams: Sequence[int], here: Callable[[int], T], arrive
                 poll.unregister(stream)
                 sending -= 1
             else:
-                found[number] = arrived(data)
+                results[number] = arrived(data)
         if is_left and not ready:
             number = _next(numbers)
             is_left = number is not None
             if number is not None:
-                found[number] = here(number)
+                results[number] = here(number)
 
 
 def _numbers(count: int) -> int:

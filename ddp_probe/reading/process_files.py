@@ -293,7 +293,7 @@ def _on_several(parts: Sequence[Sequence[str]], readers: int, inventory: Invento
         read.add(folded.inventory)
         return _Part(host_fold.unfold(folded, shared), read)
 
-    found = on_cores.each(len(parts), readers - 1, here, there, arrived)
-    for part in found:
+    results = on_cores.each(len(parts), readers - 1, here, there, arrived)
+    for part in results:
         inventory.add(part.inventory)
-    return [process for part in found for process in part.processes]
+    return [process for part in results for process in part.processes]

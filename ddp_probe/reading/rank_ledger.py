@@ -99,15 +99,15 @@ class RankLedger(NamedTuple):
 
 def find(log: str) -> str:
     """Return the ledger of the process that wrote this log; the newest if it began several, an empty string if there is none."""
-    base, found = log[: -len(".jsonl")], ""
+    base, path = log[: -len(".jsonl")], ""
     if not log.endswith(".jsonl"):
         return ""
     later, number = _beside(base), 0
     while later:
-        found, number = later, number + 1
+        path, number = later, number + 1
         after = "%s.%d" % (base, number)
         later = _beside(after) if not os.path.exists(after + ".jsonl") else ""
-    return found
+    return path
 
 
 def _beside(base: str) -> str:
@@ -163,7 +163,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         return RankLedger(path, full.problem or "The file is empty.")
     kept = _Kept(full.groups, texts)
     kept.add(rows)
-    own = next((row for row in reversed(rows[-_LAST:]) if not row[_OUTER]), None)
+    outer = next((row for row in reversed(rows[-_LAST:]) if not row[_OUTER]), None)
     handler = next((row for row in rows[-_LAST:] if row[_FLAGS] >> schema.SIGNAL_BITS), None)
     base = (head.wall_ns - head.mono_ns) * 1e-9
     return RankLedger(
@@ -173,7 +173,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         head.rank,
         kept.finished(),
         kept.pairs,
-        whole_ledger._record(own, texts) if own is not None else None,
+        whole_ledger._record(outer, texts) if outer is not None else None,
         tuple(whole_ledger._record(row, texts) for row in kept.open),
         tuple(full.phases),
         full.torn,
@@ -237,8 +237,8 @@ class _Kept:
 
     def dropped(self) -> Dict[Tuple[str, Optional[LedgerSite]], int]:
         """Return how often a call's work was thrown away, by operation and call site."""
-        found = [(count, whole_ledger._record(row, self.texts)) for count, row in self._dropped.values()]
-        return {(record.op, record.site): count for count, record in found}
+        counted = [(count, whole_ledger._record(row, self.texts)) for count, row in self._dropped.values()]
+        return {(record.op, record.site): count for count, record in counted}
 
     def _skip(self, numbers: "array[int]", missing: int) -> bool:
         if 0 < missing <= schema.RECORDS:
@@ -257,8 +257,8 @@ class _Kept:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
         call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
-        found = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
-        return found
+        met = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
+        return met
 
     def _pair(self, row: Tuple[Any, ...]) -> None:
         record = whole_ledger._record(row, self.texts)
@@ -280,10 +280,10 @@ def call_of(number: int) -> Optional[LedgerCall]:
 
 def number_of(call: LedgerCall) -> int:
     """Return the number that GroupCalls have for a call."""
-    found = _NUMBERS.get(call)
-    if found is None:
+    number = _NUMBERS.get(call)
+    if number is None:
         if len(_CALLS) >= _MANY:
             return 0
-        found = _NUMBERS[call] = len(_CALLS)
+        number = _NUMBERS[call] = len(_CALLS)
         _CALLS.append(call)
-    return found
+    return number

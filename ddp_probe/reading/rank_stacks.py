@@ -195,11 +195,11 @@ def tree(stacks: Iterable[Tuple[int, ThreadStack]]) -> Branch:
 def steps(frames: Sequence[Site]) -> List[Step]:
     """Return a stack, outermost first, with library lines in a row folded into one step."""
     job = job_line(frames)
-    own = {id(frame) for frame in own_frames(frames)}
+    of_job = {id(frame) for frame in own_frames(frames)}
     found: List[Step] = []
     run: List[Site] = []
     for frame in (frame for frame in frames if not frame.file.startswith(_OURS)):
-        if frame is not job and id(frame) not in own:
+        if frame is not job and id(frame) not in of_job:
             run.append(frame)
             continue
         found += [_folded(run)] if run and found else []  # The start of the program leads every stack and says nothing.

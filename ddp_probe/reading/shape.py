@@ -73,12 +73,12 @@ def _elsewhere(run: Run) -> List[int]:
 
 def of_nodes_seen(run: Run) -> Set[int]:
     """Return the ranks of the nodes of which at least one rank has a file here, if its launcher recorded how many ranks a node has."""
-    found: Set[int] = set()
+    ranks: Set[int] = set()
     for process in run.processes:
         size = process.started.environment.get("LOCAL_WORLD_SIZE", "")
         if process.rank is not None and process.local_rank is not None and size.isdigit() and size.isascii() and len(size) < 7:
-            found.update(range(process.rank - process.local_rank, process.rank - process.local_rank + int(size)))
-    return found
+            ranks.update(range(process.rank - process.local_rank, process.rank - process.local_rank + int(size)))
+    return ranks
 
 
 def _deaths(run: Run) -> List[Death]:
@@ -192,8 +192,8 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
 def _of_a_killed_launcher(run: Run) -> None:
     """If every launcher ended silently, without even a word on a rank, what killed it hit the ranks too: a rank that lost another only shows when."""
     lost = [failure.when for failure in run.failures if failure.fatal and failure.process is not None and not failure.process.is_launcher]
-    own = any(failure.fatal and not failure.consequence for failure in run.failures)
-    if not lost or own or not run.launchers or not all(map(_is_silent, run.launchers)):
+    unexplained = any(failure.fatal and not failure.consequence for failure in run.failures)
+    if not lost or unexplained or not run.launchers or not all(map(_is_silent, run.launchers)):
         return
     for process in run.processes:
         process.stand(min(lost) - _MOMENT)

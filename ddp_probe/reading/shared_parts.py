@@ -91,10 +91,10 @@ class SharedParts:
         if not known.pays:
             self._share_parts(event)
             return event
-        found: schema.Event = known.equal(_ENCODE(event), event)
-        if found is event:
+        equal: schema.Event = known.equal(_ENCODE(event), event)
+        if equal is event:
             self._share_parts(event)
-        return found
+        return equal
 
     def kinds(self, kinds: Dict[str, KeptKind]) -> Dict[str, KeptKind]:
         """Return equal kinds if there are some."""
@@ -130,9 +130,9 @@ class SharedParts:
 
     def _part(self, value: Part, known: _Known) -> Part:
         if known.pays:
-            found: Part = known.equal(_ENCODE(value), value)
-            if found is not value:
-                return found
+            equal: Part = known.equal(_ENCODE(value), value)
+            if equal is not value:
+                return equal
         known.is_whole = False
         if isinstance(value, msgspec.Struct):
             self._share_parts(value)
@@ -150,8 +150,8 @@ class SharedParts:
 
     def text(self, text: str) -> str:
         """Return an equal text if there is one."""
-        found: str = self._named("").equal(text, text)
-        return found
+        equal: str = self._named("").equal(text, text)
+        return equal
 
 
 def _bounded(value: Any) -> Any:

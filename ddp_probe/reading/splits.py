@@ -68,7 +68,7 @@ def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optiona
 
 def differing(standings: LedgerStandings) -> Optional[Split]:
     """Return the first number at which ranks of a group made other calls."""
-    return min(_differences(standings), key=lambda one: one.when, default=None)
+    return min(_differences(standings), key=lambda each: each.when, default=None)
 
 
 # --- other calls at one number
@@ -89,9 +89,9 @@ def _differences(standings: LedgerStandings) -> Iterator[Split]:
         if len(classes) < 2:  # all made the same calls
             continue
         for number in _numbers(name, classes):
-            found = _at(standings, name, number, classes)
-            if found:
-                yield _differ(standings, group, number, found)
+            calls = _at(standings, name, number, classes)
+            if calls:
+                yield _differ(standings, group, number, calls)
                 break
 
 
@@ -106,12 +106,12 @@ def _numbers(name: str, classes: List[Tuple[int, LedgerStanding, List[int]]]) ->
 
 def _alike(standings: LedgerStandings, name: str, members: Set[int]) -> List[Tuple[int, LedgerStanding, List[int]]]:
     """Return the ranks of a group by what their ledgers hold of it: the first number, one of the ranks, and all of them."""
-    found: Dict[Tuple[int, bytes, str], List[int]] = {}
+    ranks_of: Dict[Tuple[int, bytes, str], List[int]] = {}
     for rank in sorted(members):
         calls = standings.ranks[rank].calls(name) if rank in standings.ranks else None
         if calls is not None and calls.numbers and calls.last is not None:
-            found.setdefault((calls.first, calls.numbers.tobytes(), calls.last.state), []).append(rank)
-    return [(key[0], standings.ranks[ranks[0]], ranks) for key, ranks in found.items()]
+            ranks_of.setdefault((calls.first, calls.numbers.tobytes(), calls.last.state), []).append(rank)
+    return [(key[0], standings.ranks[ranks[0]], ranks) for key, ranks in ranks_of.items()]
 
 
 def _at(
@@ -151,8 +151,8 @@ def record(standing: LedgerStanding, group: str, number: int) -> Optional[Record
     calls = standing.calls(group)
     if calls is not None and calls.last is not None and calls.last.seq == number:
         return calls.last
-    own = (one for one in standing.records() if not one.is_inner and one.group is not None)
-    return next((one for one in own if one.group is not None and one.group.id == group and one.seq == number), None)
+    outer = (each for each in standing.records() if not each.is_inner and each.group is not None)
+    return next((each for each in outer if each.group is not None and each.group.id == group and each.seq == number), None)
 
 
 def _entered(standing: LedgerStanding, group: str, number: int) -> float:
@@ -362,7 +362,7 @@ def _came(standings: LedgerStandings, rank: int, group: str, number: int) -> boo
 
 def _issued(standings: LedgerStandings, name: str, members: Set[int]) -> Dict[int, LedgerStanding]:
     """Return the ranks that have queued a call on a device, on which it may hang, and have been idle since."""
-    found = {}
+    issuers = {}
     for rank in members:
         standing = standings.ranks.get(rank)
         calls = standing.calls(name) if standing is not None else None
@@ -370,9 +370,9 @@ def _issued(standings: LedgerStandings, name: str, members: Set[int]) -> Dict[in
             continue
         quiet = standing.until - standing.moved()
         if calls.last.device not in ("", "cpu") and quiet >= standings.patience and not standing.is_working:
-            found[rank] = standing
-    ahead = max((standing.count(name) for standing in found.values()), default=0)
-    return {rank: standing for rank, standing in found.items() if standing.count(name) == ahead}
+            issuers[rank] = standing
+    ahead = max((standing.count(name) for standing in issuers.values()), default=0)
+    return {rank: standing for rank, standing in issuers.items() if standing.count(name) == ahead}
 
 
 def _in_pairs(standings: LedgerStandings) -> Iterator[_Stall]:

@@ -80,7 +80,7 @@ class LedgerStanding:
 
     def times(self, phase: str) -> int:
         """Return how often it has entered a phase."""
-        return next((one.times for one in self.ledger.phases if one.name == phase), 0)
+        return next((each.times for each in self.ledger.phases if each.name == phase), 0)
 
     def wall(self, mono_ns: int) -> float:
         """Return a time of its ledger on the run's common clock."""
@@ -161,7 +161,7 @@ def members_of(groups: Dict[str, Tuple[Group, Set[int]]]) -> Set[int]:
 def _members(group: Group) -> Set[int]:
     """Return the ranks of a group; a list that was cut is not believed."""
     try:
-        found = set(ranks_of(group.ranks)) if len(group.ranks) < 1000 and group.size <= 1 << 17 else set()  # the writer cuts there
+        members = set(ranks_of(group.ranks)) if len(group.ranks) < 1000 and group.size <= 1 << 17 else set()  # the writer cuts there
     except ValueError:
         return set()
-    return found if len(found) == group.size else set()
+    return members if len(members) == group.size else set()

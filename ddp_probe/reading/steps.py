@@ -83,14 +83,14 @@ def counted(numbers: List[int]) -> Sequence[int]:
 
 def _latest(index: "array[int]", again: "array[int]", newest: int, most: int) -> List[int]:
     """Return the places of the latest whole steps, in order."""
-    found: List[int] = []
+    latest: List[int] = []
     for number in range(newest, max(0, newest - most), -1):
         at = number % len(index)
         if index[at] == number == again[at]:
-            found.append(at)
-        elif found:
+            latest.append(at)
+        elif latest:
             break
-    return found[::-1]
+    return latest[::-1]
 
 
 def _micros(times: Sequence[int]) -> "array[int]":
@@ -107,8 +107,8 @@ def of_calls(rows: Sequence[Tuple[Any, ...]], texts: Mapping[int, Any]) -> StepT
 
     All ranks must choose the same line: of the lines of the largest group, the least often called.
     """
-    own = [row for row in rows[-_LATEST:] if not row[_OUTER] and row[_OP] < schema.ABOUT_GROUPS and not row[_FLAGS] & schema.SIDE_THREAD]
-    counts = Counter([(row[_GROUP], row[_OP], row[_SITE]) for row in own if row[_OP] < schema.POINT_TO_POINT and row[_LEFT] & 3 == schema.RETURNED])
+    outer = [row for row in rows[-_LATEST:] if not row[_OUTER] and row[_OP] < schema.ABOUT_GROUPS and not row[_FLAGS] & schema.SIDE_THREAD]
+    counts = Counter([(row[_GROUP], row[_OP], row[_SITE]) for row in outer if row[_OP] < schema.POINT_TO_POINT and row[_LEFT] & 3 == schema.RETURNED])
     often = {key: count for key, count in counts.items() if count > FEW}
     largest = max([getattr(texts.get(group), "size", 0) for group, _, _ in often], default=0)
     of_all = {key: count for key, count in often.items() if getattr(texts.get(key[0]), "size", 0) == largest}
@@ -116,7 +116,7 @@ def of_calls(rows: Sequence[Tuple[Any, ...]], texts: Mapping[int, Any]) -> StepT
     if not rare:
         return StepTimes()
     mark = min(rare, key=lambda key: (key[1], str(texts.get(key[2])), str(texts.get(key[0]))))
-    return _between(list(_met(own, mark))[-KEPT - 1 :])
+    return _between(list(_met(outer, mark))[-KEPT - 1 :])
 
 
 def _met(rows: Sequence[Tuple[Any, ...]], mark: Tuple[int, int, int]) -> Iterator[Tuple[int, int, int]]:

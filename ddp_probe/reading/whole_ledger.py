@@ -187,7 +187,7 @@ def parse_rows(
         return Ledger(path, raw.header({}), problem=problem), {}, []
     texts = dict(raw.texts())
     rows, torn = raw.records()
-    groups = [found for found in texts.values() if isinstance(found, Group)]
+    groups = [group for group in texts.values() if isinstance(group, Group)]
     missing = raw.at.end - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
     sums, times = list(raw.sums(texts)), raw.steps(most_steps)
@@ -233,14 +233,14 @@ class _Raw:
 
     def records(self) -> Tuple[List[Tuple[Any, ...]], int]:
         """Return the whole records in order, and how many places of the ring hold another thing."""
-        found, torn, count = [], 0, self.head["records"]
+        rows, torn, count = [], 0, self.head["records"]
         for place, row in enumerate(self._rows(schema.RECORD, self.at.records, self.head["record_size"], count)):
             number = row[0]
             if number != row[-1] or (number and number % count != place):
                 torn += self._settled(schema.RECORD, self.at.records, place)
             elif number and (self.before is None or self._settled(schema.RECORD, self.at.records, place)):
-                found.append(row)
-        return sorted(found), torn
+                rows.append(row)
+        return sorted(rows), torn
 
     def phases(self, texts: Dict[int, Any]) -> Iterator[Phase]:
         known = schema.names(schema.PHASES)
@@ -334,8 +334,8 @@ def _text(kind: int, data: bytes) -> Any:
 
 def _group(text: str) -> Group:
     try:
-        found = json.loads(text)
-        return Group(**{name: found[name] for name in Group._fields if name in found})
+        decoded = json.loads(text)
+        return Group(**{name: decoded[name] for name in Group._fields if name in decoded})
     except (ValueError, TypeError, RecursionError):
         return Group(description=text[:80])
 

@@ -202,12 +202,12 @@ def form(diagnosis: Diagnosis) -> ReportForm:
 
 
 def _late(run: Run) -> Optional[LateForm]:
-    found = late_ranks.late(run)
-    if found is None:
+    slow = late_ranks.late(run)
+    if slow is None:
         return None
-    behind, took, waited, more, usual = (time / 1e6 for time in (found.behind, found.took, found.waited, found.more, found.usual))
-    host = late_ranks.host(run, found)
-    return LateForm(found.ranks, host, found.others, found.steps, found.last_in, behind, took, waited, found.part, more, usual)
+    behind, took, waited, more, usual = (time / 1e6 for time in (slow.behind, slow.took, slow.waited, slow.more, slow.usual))
+    host = late_ranks.host(run, slow)
+    return LateForm(slow.ranks, host, slow.others, slow.steps, slow.last_in, behind, took, waited, slow.part, more, usual)
 
 
 def _waits(run: Run) -> Iterator[WaitForm]:

@@ -24,7 +24,7 @@ def show(diagnosis: Diagnosis) -> None:
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the lines."""
     if diagnosis.verdict == FOUND:
-        shown = [finding(one) for one in diagnosis.findings]
+        shown = [finding(each) for each in diagnosis.findings]
     else:
         shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
     run = diagnosis.run

@@ -15,10 +15,10 @@ _SHOWN = 12  # Rows of one part of the listing; --json has all of them.
 def lines(manifest: Manifest, kinds: Sequence["tuple[str, str, str]"], width: int) -> Iterator[StyledLine]:
     """Yield the listing; each kind is its name, and what one and several files of it are called."""
     yield from sentence("run %s: what the bundle holds" % (manifest.run or "without a name"), width, style=STRONG)
-    for kind, one, many in kinds:
+    for kind, single, many in kinds:
         files = [file for file in manifest.files if file.kind == kind]
         if files:
-            yield from _kind(files, one if len(files) == 1 else many, width)
+            yield from _kind(files, single if len(files) == 1 else many, width)
     yield StyledLine("")
     yield from _masked(manifest, width)
     yield from _left_out(manifest, width)
@@ -30,13 +30,13 @@ def _kind(files: List[HeldFile], name: str, width: int) -> Iterator[StyledLine]:
 
 def _masked(manifest: Manifest, width: int) -> Iterator[StyledLine]:
     yield StyledLine("what was masked", STRONG)
-    for found, when in ((manifest.masked, "for this bundle"), (manifest.already_masked, "by the probe, when it was written")):
-        if not found:
+    for counts, when in ((manifest.masked, "for this bundle"), (manifest.already_masked, "by the probe, when it was written")):
+        if not counts:
             yield from item("nothing %s" % when, width)
-        for place, count in _most(found):
+        for place, count in _most(counts):
             yield from item("%s in %s, %s" % ("1 value" if count == 1 else "%d values" % count, place, when), width)
-        if len(found) > _SHOWN:
-            yield from item("more in %d other places, %s; --json lists them" % (len(found) - _SHOWN, when), width)
+        if len(counts) > _SHOWN:
+            yield from item("more in %d other places, %s; --json lists them" % (len(counts) - _SHOWN, when), width)
     yield from item("names of users, hosts and folders are not masked", width)
 
 
@@ -65,13 +65,13 @@ def _some(paths: List[str]) -> str:
     return ", ".join(safe.line(each, 80) for each in names[:count]) + (" and %d more" % (len(names) - count) if len(names) > count else "")
 
 
-def _most(found: Dict[str, int]) -> List["tuple[str, int]"]:
-    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
+def _most(counts: Dict[str, int]) -> List["tuple[str, int]"]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
 
 
 def size(count: int) -> str:
     """Return a number of bytes as a person reads it."""
-    for unit, one in (("MB", 1e6), ("kB", 1e3)):
-        if count >= one:
-            return "%.1f %s" % (count / one, unit)
+    for unit, factor in (("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return "%.1f %s" % (count / factor, unit)
     return "%d bytes" % count

@@ -23,10 +23,10 @@ def lines(results: Sequence[Result], width: int, say: Language = ENGLISH) -> Ite
 
 def of_hosts(meeting: HostMeeting, results: Sequence[Result], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page over several hosts: the verdict over the checks of each host and of all together comes first, each check counted once."""
-    found: Dict[str, str] = {result.check.slug: result.answer.status for result in results}
+    statuses: Dict[str, str] = {result.check.slug: result.answer.status for result in results}
     for result in (result for host in meeting.hosts for result in host.results):
-        found[result["slug"]] = min(found.get(result["slug"], SKIPPED), result["status"], key=ORDER.index)
-    yield from _verdict(Counter(found.values()), width, say)
+        statuses[result["slug"]] = min(statuses.get(result["slug"], SKIPPED), result["status"], key=ORDER.index)
+    yield from _verdict(Counter(statuses.values()), width, say)
     yield StyledLine("")
     yield from host_lines(meeting, width, say)
     yield from _results(results, width, say)
@@ -185,8 +185,8 @@ def _checks(host: MetHost, say: Language) -> str:
 
 def _failures(hosts: Sequence[MetHost]) -> Dict[Tuple[str, str, str], List[str]]:
     """Return each failure with its hosts; the same on several hosts is one."""
-    found: Dict[Tuple[str, str, str], List[str]] = {}
+    hosts_of: Dict[Tuple[str, str, str], List[str]] = {}
     for host in hosts:
         for result in host.failed():
-            found.setdefault((result["slug"], result["saw"], result["remedy"]), []).append(host.name)
-    return found
+            hosts_of.setdefault((result["slug"], result["saw"], result["remedy"]), []).append(host.name)
+    return hosts_of

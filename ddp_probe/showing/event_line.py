@@ -174,14 +174,14 @@ def _placement(placement: Dict[str, Any], *, short: bool) -> str:
 
 
 def _memory(device: Dict[str, Any]) -> str:
-    told = "%s %s" % (device.get("device", "?"), _size(device.get("allocated")))
-    return told if device.get("allocated_peak") is None else "%s, peak %s" % (told, _size(device["allocated_peak"]))
+    text = "%s %s" % (device.get("device", "?"), _size(device.get("allocated")))
+    return text if device.get("allocated_peak") is None else "%s, peak %s" % (text, _size(device["allocated_peak"]))
 
 
 def _load(card: Dict[str, Any]) -> str:
-    told = "%s: %s %%" % (card.get("index", "?"), card.get("utilisation", "?"))
+    text = "%s: %s %%" % (card.get("index", "?"), card.get("utilisation", "?"))
     slow = card.get("throttled")
-    return told + (" slowed down (%s)" % " ".join(map(str, slow)) if isinstance(slow, list) and slow else "")
+    return text + (" slowed down (%s)" % " ".join(map(str, slow)) if isinstance(slow, list) and slow else "")
 
 
 def _size(count: Any) -> str:

@@ -57,13 +57,13 @@ def _newest(printer: "_Printer") -> str:
 
 def _sizes(paths: Sequence[str]) -> List[Tuple[str, int]]:
     sources = find.files(paths, "--follow")
-    found = []
+    sizes = []
     for file in (*sources.events, *sources.texts):
         try:
-            found.append((file, os.stat(file).st_size))
+            sizes.append((file, os.stat(file).st_size))
         except OSError:
-            found.append((file, -1))
-    return found
+            sizes.append((file, -1))
+    return sizes
 
 
 def _over(run: Run, quiet: float) -> bool:

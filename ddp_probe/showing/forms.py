@@ -101,8 +101,8 @@ class WrittenFile(NamedTuple):
 
 def wanted_files(options: "dict[str, object]") -> List[WrittenFile]:
     """Return the files that parsed options ask for."""
-    found = [(form, options.get(form.option.strip("-"))) for form in FILES]
-    return [WrittenFile(form, str(path)) for form, path in found if path is not None]
+    wanted = [(form, options.get(form.option.strip("-"))) for form in FILES]
+    return [WrittenFile(form, str(path)) for form, path in wanted if path is not None]
 
 
 def refuse_files_to_follow(files: List[WrittenFile]) -> None:
@@ -120,7 +120,7 @@ def refuse_files(files: List[WrittenFile]) -> None:
         _need(file.form)
         path = _place(file)
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except FileNotFoundError:
             folder = os.path.dirname(path)
             if not os.path.isdir(folder):
@@ -130,9 +130,9 @@ def refuse_files(files: List[WrittenFile]) -> None:
             continue
         except OSError as exc:
             raise _unwritten(file, "%s." % exc.strerror) from exc
-        if not stat.S_ISREG(found.st_mode):
-            raise _unwritten(file, "It is a folder." if stat.S_ISDIR(found.st_mode) else "It is not a regular file.")
-        if found.st_size and file.form.sign not in _head(path):
+        if not stat.S_ISREG(status.st_mode):
+            raise _unwritten(file, "It is a folder." if stat.S_ISDIR(status.st_mode) else "It is not a regular file.")
+        if status.st_size and file.form.sign not in _head(path):
             raise _unwritten(file, "It is there already, and 'report %s' has not written it." % file.form.option)
 
 
@@ -152,8 +152,8 @@ def write_files(files: List[WrittenFile], diagnosis: object) -> None:
     """Write the files, and say on stderr where each is and what to do with it."""
     for file in files:
         note = _write_file(file, importlib.import_module(file.form.module).chunks(diagnosis))
-        told = "Written: %s, %s%s; %s." % (file.path, _size(_place(file)), "; %s" % note if note else "", file.form.then)
-        sys.stderr.write(safe.line(told) + "\n")
+        text = "Written: %s, %s%s; %s." % (file.path, _size(_place(file)), "; %s" % note if note else "", file.form.then)
+        sys.stderr.write(safe.line(text) + "\n")
 
 
 def _write_file(file: WrittenFile, chunks: Chunks) -> str:

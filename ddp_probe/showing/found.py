@@ -75,10 +75,10 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield from sentence(weaker(finding, diagnosis, say), width, style=QUIET)
     yield StyledLine("")
     site = source.own_line(finding)
-    found = source.of(site, diagnosis.run) if site is not None else None
-    if site is not None and found is not None:
+    text = source.of(site, diagnosis.run) if site is not None else None
+    if site is not None and text is not None:
         yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
-        yield from source.frame(site, found, say)
+        yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
     general = rule is not None and finding.remedy == rule.remedy
     yield from paragraph(say.of(rule, "remedy") if general else paths(finding.remedy), width, 4, GOOD)
@@ -110,8 +110,8 @@ def _changes(finding: Finding, run: Run, width: int, context: int, say: Language
 def hosts_of(finding: Finding, run: Run, say: Language = ENGLISH) -> str:
     """Name the hosts of the guilty ranks if the run has other hosts."""
     of = {process.host for process in run.processes}
-    own = [process.host for process in run.processes if process.rank in finding.ranks]
-    return say(" on %s") % ranks_table.hosts(own) if len(of) > 1 and any(own) else ""
+    hosts = [process.host for process in run.processes if process.rank in finding.ranks]
+    return say(" on %s") % ranks_table.hosts(hosts) if len(of) > 1 and any(hosts) else ""
 
 
 def weaker(finding: Finding, diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
@@ -173,10 +173,10 @@ def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) 
     groups: List[EvidenceGroup] = []
     for alike in templates.values():
         for text, those in _folded(alike, processes).items():
-            numbers = {processes[one.file].rank or 0 for one in those if one.file in processes}
+            numbers = {processes[evidence.file].rank or 0 for evidence in those if evidence.file in processes}
             if paths is not None:
                 paths.log(those[0].file, run)  # The others are not shown.
-            groups.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(one.file, one.line) for one in those]))
+            groups.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(evidence.file, evidence.line) for evidence in those]))
     return groups
 
 
@@ -193,9 +193,9 @@ def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[
     exact: Dict[str, List[Evidence]] = {}
     for evidence in alike:
         exact.setdefault(evidence.text, []).append(evidence)
-    if len(exact) < 2 or not all(one.file in processes for one in alike):
+    if len(exact) < 2 or not all(evidence.file in processes for evidence in alike):
         return exact
-    columns = list(zip(*[_NUMBER.findall(one.text) for one in alike]))
+    columns = list(zip(*[_NUMBER.findall(evidence.text) for evidence in alike]))
     words = [_word(column, alike, processes) for column in columns]
     if "" in words:
         return exact

@@ -43,7 +43,11 @@ def show(diagnosis: Diagnosis) -> None:
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the commands, one a line."""
     made = list(_annotations(diagnosis))
-    return [_command(annotation) for level in (ERROR, WARNING, _NOTICE) for annotation in _bounded([one for one in made if one.level == level])]
+    return [
+        _command(annotation)
+        for level in (ERROR, WARNING, _NOTICE)
+        for annotation in _bounded([annotation for annotation in made if annotation.level == level])
+    ]
 
 
 def _annotations(diagnosis: Diagnosis) -> Iterator[Annotation]:

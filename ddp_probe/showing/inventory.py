@@ -94,12 +94,12 @@ def _span(seconds: float) -> str:
 
 def ends(rank_states: List[RankState]) -> Dict[str, List[int]]:
     """Return how the ranks ended, as in the table, to the list of ranks; the most common end first."""
-    found: Dict[str, List[int]] = {}
+    ranks_of: Dict[str, List[int]] = {}
     for state in rank_states:
-        found.setdefault(state.end, [])
+        ranks_of.setdefault(state.end, [])
         if state.rank is not None:
-            found[state.end].append(state.rank)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+            ranks_of[state.end].append(state.rank)
+    return dict(sorted(ranks_of.items(), key=lambda item: -len(item[1])))
 
 
 def _read(run: Run, say: Language) -> str:
@@ -144,19 +144,19 @@ def _faults(run: Run, say: Language) -> Iterator[Tuple[str, str]]:
     full = [near(process.file, run) for process in processes if process.full]
     if full:
         yield "full", say("%s reached DDP_PROBE_MAX_BYTES; later events are missing") % _some(full, say)
-    own = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
-    if own:
-        yield "faults", say("the probe itself had faults on %s; see probe.fault") % say.who(who(own))
+    ranks = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
+    if ranks:
+        yield "faults", say("the probe itself had faults on %s; see probe.fault") % say.who(who(ranks))
     if run.earlier:
         yield "earlier", say("%s from earlier generations, not in the table") % say.counted(len(run.earlier), "file")
 
 
 def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
     """Return how many events of each unknown name there are."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for process in processes:
-        found.update(process.unknown)
-    return dict(found)
+        counts.update(process.unknown)
+    return dict(counts)
 
 
 def near(path: str, run: Optional[Run] = None) -> str:

@@ -30,12 +30,12 @@ class Masker:
 
     def text(self, text: str, where: str) -> str:
         """Return a text of one line, or of a few, masked."""
-        found = self._memory.get(text)
-        if found is None:
-            found = self._mask(text)
+        masked = self._memory.get(text)
+        if masked is None:
+            masked = self._mask(text)
             if len(self._memory) < _REMEMBERED:
-                self._memory[text] = found
-        return self._counted(text, found, where)
+                self._memory[text] = masked
+        return self._counted(text, masked, where)
 
     def page(self, text: str) -> str:
         """Return a text of the bundle's pages masked; most of it was counted at its source."""
@@ -48,10 +48,10 @@ class Masker:
     def event(self, line: bytes) -> bytes:
         """Return a line of a log, of a ledger or of a model, masked field by field; a line that is not JSON is masked as text."""
         try:
-            found = json.loads(line.decode("utf-8"))
+            decoded = json.loads(line.decode("utf-8"))
             self._changed = False
-            event = found.get("event") if isinstance(found, dict) else None
-            masked = self._fields(found, self.text(event, "an event's name") if isinstance(event, str) else "a list")
+            event = decoded.get("event") if isinstance(decoded, dict) else None
+            masked = self._fields(decoded, self.text(event, "an event's name") if isinstance(event, str) else "a list")
         except (ValueError, RecursionError):
             return self.line(line, "a line that is not JSON")
         if not self._changed:
@@ -109,16 +109,16 @@ class Masker:
         if isinstance(value, str):
             return self.text(value, where)
         if isinstance(value, list):
-            return [self._fields(one, where) for one in value]
+            return [self._fields(item, where) for item in value]
         if not isinstance(value, dict):
             return value
-        return {self.text(name, where): self._field(name, one, where) for name, one in value.items()}
+        return {self.text(name, where): self._field(name, item, where) for name, item in value.items()}
 
     def _field(self, name: str, value: Any, where: str) -> Any:
         """Return the value of a field; its name and what it is decide how it is masked."""
-        if isinstance(value, list) and name in _COMMANDS and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and name in _COMMANDS and all(isinstance(item, str) for item in value):
             return self._command(value, "%s %s" % (where, name))
-        if isinstance(value, dict) and value and all(isinstance(one, str) for one in value.values()):
+        if isinstance(value, dict) and value and all(isinstance(item, str) for item in value.values()):
             return self._values(value, "%s %s" % (where, name))
         if isinstance(value, str) and secret_name(name):
             return self._counted(value, mask_value(name, value), where)
@@ -135,8 +135,13 @@ class Masker:
     def _command(self, items: List[str], where: str) -> List[str]:
         first = [self._known.sub(MASK, item) if self._known is not None else item for item in items[:_ARGUMENTS]]
         # A long argument is cut by mask_argv; it has been cut before, when it was written.
-        shown = [self._mask(one) if len(one) > len(hidden) and hidden.endswith("...") else hidden for one, hidden in zip(first, mask_argv(first))]
-        return [self._counted(one, hidden, where) for one, hidden in zip(items, shown)] + [self.text(item, where) for item in items[_ARGUMENTS:]]
+        shown = [
+            self._mask(argument) if len(argument) > len(hidden) and hidden.endswith("...") else hidden
+            for argument, hidden in zip(first, mask_argv(first))
+        ]
+        return [self._counted(argument, hidden, where) for argument, hidden in zip(items, shown)] + [
+            self.text(item, where) for item in items[_ARGUMENTS:]
+        ]
 
 
 def _known(environ: Mapping[str, str]) -> "Optional[re.Pattern[str]]":

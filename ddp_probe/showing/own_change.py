@@ -232,8 +232,8 @@ def _instead(own: job_calls.Own, edit: change.Instead) -> Optional[List[str]]:
 
 def _spelt(lines: List[str], tree: ast.Module, edit: change.Spelling) -> Optional[List[str]]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and job_calls.dotted_name(node).endswith("add_argument") and node.args]
-    found = [call.args[0] for call in calls if getattr(call.args[0], "value", "") == edit.has]
-    return _replaced(lines, found[0], "%s, %r" % (job_calls.text_of(lines, found[0]), edit.more)) if len(found) == 1 else None
+    places = [call.args[0] for call in calls if getattr(call.args[0], "value", "") == edit.has]
+    return _replaced(lines, places[0], "%s, %r" % (job_calls.text_of(lines, places[0]), edit.more)) if len(places) == 1 else None
 
 
 def _keyed(lines: List[str], tree: ast.Module, edit: change.Key) -> Optional[List[str]]:
@@ -306,12 +306,12 @@ def shell(finding: Finding) -> List[str]:
 
 
 def _by_file(edits: List[change.Edit]) -> "Dict[str, List[change.InSource]]":
-    found: Dict[str, List[change.InSource]] = {}
+    edits_of: Dict[str, List[change.InSource]] = {}
     for edit in edits:
         if not isinstance(edit, (change.Variable, change.LaunchCommand)):
             file = edit.file if isinstance(edit, change.ConfigLine) else edit.site.file if edit.site is not None else ""
-            found.setdefault(file, []).append(edit)
-    return found
+            edits_of.setdefault(file, []).append(edit)
+    return edits_of
 
 
 def _name(path: str) -> str:

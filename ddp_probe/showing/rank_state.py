@@ -50,7 +50,7 @@ def rank_states(run: Run) -> List[RankState]:
     peaks = _peaks(run)
     waited = late_ranks.waited(run)
     limits = near(run)
-    found = [
+    states = [
         _rank_state(process, run)._replace(
             memory=peaks.get(process.file, ""),
             waited=waited.get(-1 if process.rank is None else process.rank, ""),
@@ -58,13 +58,13 @@ def rank_states(run: Run) -> List[RankState]:
         )
         for process in run.processes
     ]
-    found += [_absent(rank, run.death(rank)) for rank in run.missing]
-    return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
+    states += [_absent(rank, run.death(rank)) for rank in run.missing]
+    return sorted(states, key=lambda state: -1 if state.rank is None else state.rank)
 
 
 def _peaks(run: Run) -> Dict[str, str]:
     """Return the peak of each rank's card by its file, if one of them is a quarter above the usual and 64 MiB; else nothing."""
-    most = {process.file: found[1] for process in run.processes for found in [main_device(process)] if found is not None}
+    most = {process.file: peak[1] for process in run.processes for peak in [main_device(process)] if peak is not None}
     usual = sorted(most.values())[(len(most) - 1) // 2] if most else 0  # statistics brings random and fractions.
     differ = any(peak > 1.25 * usual + (64 << 20) for peak in most.values())
     return {file: size(peak) for file, peak in most.items()} if differ else {}
@@ -134,8 +134,8 @@ def _visible(card: schema.Card) -> str:
 
 def _phase(process: LoggedProcess) -> str:
     """Return the phase from the last call that has one."""
-    told = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
-    return max(told)[1] if told else "starting"
+    phases = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
+    return max(phases)[1] if phases else "starting"
 
 
 def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
@@ -150,8 +150,8 @@ def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any],
 
 def _last(process: LoggedProcess) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
     """Return what the job did last, by its log or by its ledger, and its line."""
-    own = [name for name in process.kept.kinds if not name.startswith(_OURS)]
-    call = process.waiting or process.kept.latest(own, process.offset)
+    of_job = [name for name in process.kept.kinds if not name.startswith(_OURS)]
+    call = process.waiting or process.kept.latest(of_job, process.offset)
     record = _record_after(process, call)
     if record is not None:
         return _how(record.op, record.is_open, record.state == "raised"), record.site

@@ -52,9 +52,9 @@ def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last
     rows = _fold(rank_states, guilty)
     relative = False
     if len(rank_states) > FEW:
-        own = _own(rank_states)
-        relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in own)
-        rows = _fold(own, guilty)
+        numbered = _own(rank_states)
+        relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in numbered)
+        rows = _fold(numbered, guilty)
     kept = sorted(rows, key=lambda row: (not row.guilty, -len(row.ranks)))[:ROWS]
     chosen = {id(row) for row in kept}
     return Table([row for row in rows if id(row) in chosen], len(rows) - len(kept), relative)
@@ -62,12 +62,12 @@ def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last
 
 def last_events(rank_states: Sequence[RankState]) -> Dict[str, List[int]]:
     """Return each last event with its ranks, the most common one first."""
-    found: Dict[str, List[int]] = {}
+    ranks_of: Dict[str, List[int]] = {}
     for state in rank_states:
         if state.last:
-            ranks = found.setdefault(state.last + (" at %s" % state.site if state.site else ""), [])
+            ranks = ranks_of.setdefault(state.last + (" at %s" % state.site if state.site else ""), [])
             ranks += [] if state.rank is None else [state.rank]
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    return dict(sorted(ranks_of.items(), key=lambda item: -len(item[1])))
 
 
 def who(ranks: Sequence[int]) -> str:
@@ -128,8 +128,8 @@ def _with_n(state: RankState, columns: Sequence[str]) -> RankState:
 def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
     """Return whether most ranks use their local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
     numbered = [state for state in rank_states if state.local_rank and _NUMBER.search(getattr(state, column))]
-    own = [state for state in numbered if _relative(getattr(state, column), state.local_rank) != getattr(state, column)]
-    return bool(numbered) and 2 * len(own) > len(numbered)
+    relative = [state for state in numbered if _relative(getattr(state, column), state.local_rank) != getattr(state, column)]
+    return bool(numbered) and 2 * len(relative) > len(numbered)
 
 
 @functools.lru_cache(maxsize=1 << 12)  # ten thousand ranks have few different cells

@@ -23,7 +23,7 @@ class Made(NamedTuple):
 
 def made(run: Run) -> List[Made]:
     """Return the changes in the order of the first rank."""
-    found: Dict[Tuple[str, bool, str, str], Made] = {}
+    changes: Dict[Tuple[str, bool, str, str], Made] = {}
     for process in run.processes:
         events: List[Union[schema.Remedied, schema.Declined]] = [call.begin for call in process.calls(schema.Remedied)]
         events += [call.begin for call in process.calls(schema.Declined)]
@@ -32,20 +32,20 @@ def made(run: Run) -> List[Made]:
             applied = isinstance(event, schema.Remedied)
             before, after = (event.before, event.after) if isinstance(event, schema.Remedied) else ({}, {})
             key = (event.remedy, applied, site, event.because)
-            one = found.setdefault(key, Made(event.remedy, [], applied, event.site, before, after, event.because))
-            if process.rank is not None and process.rank not in one.ranks:
-                one.ranks.append(process.rank)
-    return list(found.values())
+            remedied = changes.setdefault(key, Made(event.remedy, [], applied, event.site, before, after, event.because))
+            if process.rank is not None and process.rank not in remedied.ranks:
+                remedied.ranks.append(process.rank)
+    return list(changes.values())
 
 
 def sentences(run: Run) -> List[str]:
     """Return a sentence for each change."""
-    return [_sentence(one) for one in made(run)]
+    return [_sentence(change) for change in made(run)]
 
 
-def _sentence(one: Made) -> str:
-    who = named(sorted(one.ranks)) if one.ranks else "the process"
-    where = " at %s:%d" % (one.site.file, one.site.line) if one.site is not None else ""
-    if not one.applied:
-        return "%s did nothing on %s%s: %s." % (one.remedy, who, where, one.because)
-    return "%s on %s%s: %s, because %s." % (one.remedy, who, where, changed(one.before, one.after), one.because)
+def _sentence(change: Made) -> str:
+    who = named(sorted(change.ranks)) if change.ranks else "the process"
+    where = " at %s:%d" % (change.site.file, change.site.line) if change.site is not None else ""
+    if not change.applied:
+        return "%s did nothing on %s%s: %s." % (change.remedy, who, where, change.because)
+    return "%s on %s%s: %s, because %s." % (change.remedy, who, where, changed(change.before, change.after), change.because)

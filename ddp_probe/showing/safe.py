@@ -23,8 +23,8 @@ def fields(value: Any) -> Any:
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, dict):
-        return {name: one if name == "ts" else fields(one) for name, one in value.items()}
-    return [fields(one) for one in value] if isinstance(value, list) else value
+        return {name: item if name == "ts" else fields(item) for name, item in value.items()}
+    return [fields(item) for item in value] if isinstance(value, list) else value
 
 
 def visible(text: str) -> str:

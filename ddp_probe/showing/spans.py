@@ -113,9 +113,9 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
         known = sum(calls.count for calls in kept.groups.values())
         return LedgerExtract(base, moved, records, list(kept.phases), max(0, known - len(records)))
     ledger, texts, rows = full
-    own = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
-    chosen = _chosen(own, most)
-    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], ledger.phases, len(own) - len(chosen))
+    outer = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
+    chosen = _chosen(outer, most)
+    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], ledger.phases, len(outer) - len(chosen))
 
 
 def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
@@ -171,7 +171,7 @@ _LONGEST = 1e8  # Seconds that a call may have taken: three years.
 _END_OF_DATA = "dataloader"  # It raises StopIteration when there are no more batches.
 
 
-def of_calls(process: LoggedProcess, seen: float, told: Collection[int]) -> Iterator[TimeSpan]:
+def of_calls(process: LoggedProcess, seen: float, hidden: Collection[int]) -> Iterator[TimeSpan]:
     """Yield the calls of the log that are kept; those that never returned last until the process was last seen. Findings point at these lines."""
     for name, kind in KIND_OF.items():
         for call in process.kept.of(name, process.offset):
@@ -179,7 +179,7 @@ def of_calls(process: LoggedProcess, seen: float, told: Collection[int]) -> Iter
             # An end without a time: its line is missing, and the process went on.
             end = until if until is not None else seen if call.open else begin
             failed = call.failure is not None
-            guilty = call.line in told or (failed and call.line_after in told)
+            guilty = call.line in hidden or (failed and call.line_after in hidden)
             yield TimeSpan(begin, max(begin, end), not call.open, kind, name, call.site, call.at, failed, guilty, 0, _given(call))
 
 
@@ -203,29 +203,29 @@ def _given(call: "LoggedCall[Any]") -> str:
     return begin.destination if isinstance(begin, schema.ModuleMove) else begin.device if isinstance(begin, schema.SetDevice) else ""
 
 
-def of_ledger(found: LedgerExtract, seen: float, told: Collection[int]) -> Iterator[TimeSpan]:
+def of_ledger(part: LedgerExtract, seen: float, hidden: Collection[int]) -> Iterator[TimeSpan]:
     """Yield the phases and the collectives of a ledger; findings point at the records with these numbers."""
-    for phase in found.phases:
+    for phase in part.phases:
         if phase.entered_ns:
-            yield _phase(phase, found, seen)
-    for record in found.records:
+            yield _phase(phase, part, seen)
+    for record in part.records:
         if record.entered_ns:
-            yield _collective(record, found, seen)._replace(guilty=record.number in told)
+            yield _collective(record, part, seen)._replace(guilty=record.number in hidden)
 
 
-def _phase(phase: Phase, found: LedgerExtract, seen: float) -> TimeSpan:
-    begin = found.when(phase.entered_ns)
-    end = seen if phase.is_open else found.when(phase.left_ns)
+def _phase(phase: Phase, part: LedgerExtract, seen: float) -> TimeSpan:
+    begin = part.when(phase.entered_ns)
+    end = seen if phase.is_open else part.when(phase.left_ns)
     failed = phase.state == "raised" and phase.name != _END_OF_DATA
     detail = "the latest of %d" % phase.times if phase.times > 1 else ""
     return TimeSpan(begin, max(begin, end), not phase.is_open, PHASE, phase.name, as_site(phase.site), None, failed, False, phase.times, detail)
 
 
-def _collective(record: Record, found: LedgerExtract, seen: float) -> TimeSpan:
-    begin = found.when(record.entered_ns)
+def _collective(record: Record, part: LedgerExtract, seen: float) -> TimeSpan:
+    begin = part.when(record.entered_ns)
     # Asynchronous work that nobody waits for: the call itself has returned.
     is_left = not record.is_open or (record.is_issued and record.waited_ns < record.left_ns)
-    end = found.when(record.left_ns) if is_left else seen
+    end = part.when(record.left_ns) if is_left else seen
     name = "%s %d" % (record.op, record.seq) if record.group is not None else record.op
     site, failed = as_site(record.site), record.state == "raised"
     return TimeSpan(begin, max(begin, end), is_left, COLLECTIVE, name, site, None, failed, False, record.seq, _described(record, is_left))
@@ -268,11 +268,11 @@ def _still(seconds: Optional[float], call: "LoggedCall[Any]", process: LoggedPro
 
 
 def _hang(call: "LoggedCall[Any]", begin: float, end: float, *, ended: bool) -> TimeSpan:
-    told, name, detail, number = call.begin, "hang", "", 0
-    if isinstance(told, schema.HangSuspected):
-        number = told.number or 0
-        name = ("hang in %s %s" % (told.operation, told.number or "")).rstrip() if told.operation else "hang"
-        detail = "during %s" % told.during if told.during else ""
+    event, name, detail, number = call.begin, "hang", "", 0
+    if isinstance(event, schema.HangSuspected):
+        number = event.number or 0
+        name = ("hang in %s %s" % (event.operation, event.number or "")).rstrip() if event.operation else "hang"
+        detail = "during %s" % event.during if event.during else ""
     return TimeSpan(begin, max(begin, end), ended, HANG, name, call.site, call.at, False, False, number, detail)
 
 
@@ -295,9 +295,9 @@ def _first_line(process: LoggedProcess) -> Optional[LogLine]:
 def memory(process: LoggedProcess) -> Iterator[MemoryMark]:
     """Yield what the process held, as far as the reader keeps its lines."""
     for call in process.calls(schema.DeviceState):
-        for one in call.begin.devices:
-            sizes = {name: size for name, size in (("allocated", one.allocated), ("reserved", one.reserved)) if size is not None}
+        for device in call.begin.devices:
+            sizes = {name: size for name, size in (("allocated", device.allocated), ("reserved", device.reserved)) if size is not None}
             if sizes:
-                yield MemoryMark(call.when, one.device, sizes)
+                yield MemoryMark(call.when, device.device, sizes)
         if call.begin.system is not None and call.begin.system.rss:
             yield MemoryMark(call.when, "host", {"resident": call.begin.system.rss})

@@ -45,15 +45,15 @@ def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
     yield from _silent(collected.silent, width)
 
 
-def _main(found: Sequence[RankStacks]) -> Iterator[Tuple[int, ThreadStack]]:
-    for stacks in found:
+def _main(collected: Sequence[RankStacks]) -> Iterator[Tuple[int, ThreadStack]]:
+    for stacks in collected:
         yield from ((stacks.rank, thread) for thread in stacks.threads if thread.main)
 
 
-def _others(found: Sequence[RankStacks]) -> Dict[str, List[Tuple[int, ThreadStack]]]:
+def _others(collected: Sequence[RankStacks]) -> Dict[str, List[Tuple[int, ThreadStack]]]:
     """Return the other threads by name; numbers in a name count threads, and differ from rank to rank."""
     named: Dict[str, List[Tuple[int, ThreadStack]]] = {}
-    for stacks in found:
+    for stacks in collected:
         for thread in stacks.threads:
             if not thread.main:
                 named.setdefault(_NUMBER.sub("N", thread.name) or "without a name", []).append((stacks.rank, thread))
@@ -69,11 +69,11 @@ def _sources(stacks: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
 def sources(stacks: Sequence[RankStacks]) -> Iterator[str]:
     """Yield a sentence if stacks are from earlier, not answers."""
     for source in (HANG, DUMP, LOOK):
-        those = [one for one in stacks if one.source == source]
+        those = [each for each in stacks if each.source == source]
         if those:
-            latest = max(one.when for one in those)
-            moved = [one.rank for one in those if one.moved_on]
-            text = "%s: stacks of %s, at %s" % (ranks_table.who([one.rank for one in those]), source, clock(latest))
+            latest = max(each.when for each in those)
+            moved = [each.rank for each in those if each.moved_on]
+            text = "%s: stacks of %s, at %s" % (ranks_table.who([each.rank for each in those]), source, clock(latest))
             text += (
                 "; %s moved on since" % ("it has" if len(those) == 1 else "all have" if len(moved) == len(those) else ranks_table.who(moved))
                 if moved

@@ -45,8 +45,8 @@ def _places(run: Run) -> str:
     standings = standings_of(run).ranks
     if all(standing.inside is None for standing in standings.values()):
         return ""
-    found: Dict[str, List[int]] = {}
+    ranks_of: Dict[str, List[int]] = {}
     for rank, standing in standings.items():
-        found.setdefault(standing.where(), []).append(rank)
-    parts = ["%s %s" % (named(ranks), where) for where, ranks in sorted(found.items(), key=lambda pair: -len(pair[1]))]
-    return listed(parts, _PLACES) + (", and no rank is missing there" if len(found) == 1 and not run.missing else "")
+        ranks_of.setdefault(standing.where(), []).append(rank)
+    parts = ["%s %s" % (named(ranks), where) for where, ranks in sorted(ranks_of.items(), key=lambda pair: -len(pair[1]))]
+    return listed(parts, _PLACES) + (", and no rank is missing there" if len(ranks_of) == 1 and not run.missing else "")

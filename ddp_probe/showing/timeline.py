@@ -49,20 +49,20 @@ def timeline(diagnosis: Diagnosis, limit: int = 0, calls: int = CALLS) -> Timeli
     kept = candidates[: limit or LANES]
     each = min(calls, max(_FEW, _ALL // max(len(kept), 1)))
     lanes = _Lanes(diagnosis, guilty, each)
-    found = [lanes.lane(process) for _, process in kept if process is not None]
-    begin = min((lane.begin for lane in found), default=0.0)
-    end = max((lane.end for lane in found), default=0.0)
-    found += [_absent(run, rank, begin) for rank, process in kept if process is None]
-    found.sort(key=lambda lane: (lane.rank is None, lane.rank or 0, lane.host, lane.pid))
-    return Timeline(begin, end, found, len(found), len(candidates))
+    shown = [lanes.lane(process) for _, process in kept if process is not None]
+    begin = min((lane.begin for lane in shown), default=0.0)
+    end = max((lane.end for lane in shown), default=0.0)
+    shown += [_absent(run, rank, begin) for rank, process in kept if process is None]
+    shown.sort(key=lambda lane: (lane.rank is None, lane.rank or 0, lane.host, lane.pid))
+    return Timeline(begin, end, shown, len(shown), len(candidates))
 
 
 def _candidates(run: Run, guilty: Set[int]) -> List[Tuple[int, Optional[LoggedProcess]]]:
     """Return the processes, and the guilty ranks without one: the guilty first, then by rank; those without a rank are last."""
     last = len(run.processes) + max(guilty, default=0)
-    found: List[Tuple[int, Optional[LoggedProcess]]] = [(last if process.rank is None else process.rank, process) for process in run.processes]
-    found += [(rank, None) for rank in sorted(guilty.intersection(run.missing))]
-    return sorted(found, key=lambda pair: (pair[0] not in guilty, pair[0]))
+    candidates: List[Tuple[int, Optional[LoggedProcess]]] = [(last if process.rank is None else process.rank, process) for process in run.processes]
+    candidates += [(rank, None) for rank in sorted(guilty.intersection(run.missing))]
+    return sorted(candidates, key=lambda pair: (pair[0] not in guilty, pair[0]))
 
 
 def _absent(run: Run, rank: int, begin: float) -> Lane:
@@ -85,14 +85,14 @@ class _Lanes:
                 self._told.setdefault(evidence.file, []).append(mark)
 
     def lane(self, process: LoggedProcess) -> Lane:
-        found = extract(process, self._calls)
-        seen = self._seen(process, found.moved if found is not None else process.last_when)
+        part = extract(process, self._calls)
+        seen = self._seen(process, part.moved if part is not None else process.last_when)
         is_guilty = process.rank in self._guilty
-        spans = _with_last(self._spans(process, found, seen), is_guilty)
+        spans = _with_last(self._spans(process, part, seen), is_guilty)
         times = [process.start_when or seen, seen, *(span.begin for span in spans), *(span.end for span in spans)]
         ending = rank_state.ending(process, self._run)
-        left_out = _unkept(process) + (found.left_out if found is not None else 0)
-        marks = sorted(self._marks(process, found, seen, ending), key=attrgetter("when"))
+        left_out = _unkept(process) + (part.left_out if part is not None else 0)
+        marks = sorted(self._marks(process, part, seen, ending), key=attrgetter("when"))
         held = list(memory(process))
         return Lane(process.rank, process.host, process.pid, is_guilty, spans, min(times), max(times), ending, marks, left_out, held)
 
@@ -105,11 +105,11 @@ class _Lanes:
             times.append(self._run.read_at)
         return max(times)
 
-    def _spans(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float) -> List[Span]:
+    def _spans(self, process: LoggedProcess, part: Optional[LedgerExtract], seen: float) -> List[Span]:
         """Return what the process did, by time; longer spans first."""
         spans = list(of_calls(process, seen, self._lines(process.file)))
-        if found is not None:
-            spans += of_ledger(found, seen, self._lines(process.ledger_file))
+        if part is not None:
+            spans += of_ledger(part, seen, self._lines(process.ledger_file))
         first = start(process, spans, seen)
         spans += [*([first] if first is not None else []), *of_hangs(process, seen)]
         return sorted(spans, key=lambda span: (span.begin, -span.end))
@@ -118,12 +118,12 @@ class _Lanes:
         """Return the lines of a log, or the records of a ledger, that the findings point at."""
         return {mark.at.line for mark in self._told.get(file, ()) if mark.at is not None}
 
-    def _marks(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float, ending: str) -> Iterator[Mark]:
+    def _marks(self, process: LoggedProcess, part: Optional[LedgerExtract], seen: float, ending: str) -> Iterator[Mark]:
         for failed in process.failures[:_MARKS]:
             yield Mark(failed.when, FAILURE, failed.said(300), failed.at, failed.site)
-        told = [*self._told.get(process.file, ()), *self._told.get(process.ledger_file, ())][:_MARKS]
-        times = _times(process, found) if told else {}
-        for mark in told:
+        marks = [*self._told.get(process.file, ()), *self._told.get(process.ledger_file, ())][:_MARKS]
+        times = _times(process, part) if marks else {}
+        for mark in marks:
             yield mark._replace(when=times.get(mark.at, seen))
         if process.end is not None or process.death is not None:
             yield Mark(seen, END, ending, process.last_at if process.end is not None else None)
@@ -131,22 +131,22 @@ class _Lanes:
 
 def _with_last(spans: List[Span], is_guilty: bool) -> List[Span]:
     """Mark the last thing that a guilty rank did: what never ended, else what began last."""
-    own = [place for place, span in enumerate(spans) if span.kind != HANG]
-    if is_guilty and own:
-        last = max(own, key=lambda place: (not spans[place].ended, spans[place].begin))
+    places = [place for place, span in enumerate(spans) if span.kind != HANG]
+    if is_guilty and places:
+        last = max(places, key=lambda place: (not spans[place].ended, spans[place].begin))
         spans[last] = spans[last]._replace(guilty=True)
     return spans
 
 
-def _times(process: LoggedProcess, found: Optional[LedgerExtract]) -> Dict[Optional[LogLine], float]:
+def _times(process: LoggedProcess, part: Optional[LedgerExtract]) -> Dict[Optional[LogLine], float]:
     """Return the time of each line of the log that is kept, and of each record of the ledger, whose number findings give as a line."""
     times: Dict[Optional[LogLine], float] = {}
     for call in process.every():
         times[call.at] = call.when
         if call.ended_at is not None and call.until is not None:
             times[call.ended_at] = call.until
-    if found is not None:
-        times.update((LogLine(process.ledger_file, record.number), found.when(record.entered_ns)) for record in found.records)
+    if part is not None:
+        times.update((LogLine(process.ledger_file, record.number), part.when(record.entered_ns)) for record in part.records)
     return times
 
 

@@ -38,29 +38,29 @@ def tracks(lane: Lane, since: float) -> Iterator[Track]:
         by_name[_NAMES.get(span.kind, _CALLS)].append((micros(span.begin - since), micros(span.end - since), span))
     for name, placed in by_name.items():
         note = " (%s not shown)" % counted(lane.left_out, "call") if name == _NAMES[COLLECTIVE] and lane.left_out else ""
-        for number, own in enumerate(_apart(placed)):
-            yield Track(name + (note if not number else " %d" % (number + 1)), own)
+        for number, row in enumerate(_apart(placed)):
+            yield Track(name + (note if not number else " %d" % (number + 1)), row)
 
 
 def _apart(placed: List[_Placed]) -> List[List[_Placed]]:
     """Return the spans on as many tracks as they need."""
     rows: List[List[_Placed]] = []
     open_: List[List[int]] = []  # For each row, the ends of the spans that would contain the next one.
-    for one in sorted(placed, key=lambda found: (found[0], -found[1])):
-        number = next((number for number, ends in enumerate(open_) if _fits(one, ends)), len(rows))
+    for placed_span in sorted(placed, key=lambda item: (item[0], -item[1])):
+        number = next((number for number, ends in enumerate(open_) if _fits(placed_span, ends)), len(rows))
         if number == len(rows):
             rows.append([])
             open_.append([])
-        rows[number].append(one)
-        open_[number].append(one[1])
+        rows[number].append(placed_span)
+        open_[number].append(placed_span[1])
     return rows
 
 
-def _fits(one: _Placed, ends: List[int]) -> bool:
+def _fits(placed_span: _Placed, ends: List[int]) -> bool:
     """Tell whether a span is apart from those of a row, or inside the innermost that has not ended; drop those that have."""
-    while ends and ends[-1] <= one[0]:
+    while ends and ends[-1] <= placed_span[0]:
         ends.pop()
-    return not ends or (one[1] <= ends[-1] and len(ends) < _DEEPEST)
+    return not ends or (placed_span[1] <= ends[-1] and len(ends) < _DEEPEST)
 
 
 def micros(seconds: float) -> int:
@@ -79,51 +79,51 @@ _Event = Dict[str, Any]
 
 def chunks(diagnosis: Diagnosis) -> Chunks:
     """Yield the text; return what is left out of it."""
-    found = timeline(diagnosis, calls=CALLS)
-    yield '{"otherData":%s,"traceEvents":[' % _ENCODE(_about(diagnosis, found))
+    times = timeline(diagnosis, calls=CALLS)
+    yield '{"otherData":%s,"traceEvents":[' % _ENCODE(_about(diagnosis, times))
     between = "\n"
-    for event in _events(diagnosis, found):
+    for event in _events(diagnosis, times):
         yield between + _ENCODE(event)
         between = ",\n"
     yield "\n]}\n"
-    return _left_out(found)
+    return _left_out(times)
 
 
-def _about(diagnosis: Diagnosis, found: Timeline) -> Dict[str, str]:
-    began = datetime.fromtimestamp(found.begin, tz=timezone.utc).isoformat() if 0 <= found.begin < 1e11 else ""
-    told = {"run": safe.line(diagnosis.run.name), "verdict": diagnosis.verdict, "begin": began, "left out": _left_out(found)}
-    return {"form": "ddp_probe trace", "version": ddp_probe.__version__, **{name: text for name, text in told.items() if text}}
+def _about(diagnosis: Diagnosis, times: Timeline) -> Dict[str, str]:
+    began = datetime.fromtimestamp(times.begin, tz=timezone.utc).isoformat() if 0 <= times.begin < 1e11 else ""
+    facts = {"run": safe.line(diagnosis.run.name), "verdict": diagnosis.verdict, "begin": began, "left out": _left_out(times)}
+    return {"form": "ddp_probe trace", "version": ddp_probe.__version__, **{name: text for name, text in facts.items() if text}}
 
 
-def _left_out(found: Timeline) -> str:
-    ranks = "%d of %d ranks are in it" % (found.shown, found.of) if found.shown < found.of else ""
-    calls = sum(lane.left_out for lane in found.lanes)
+def _left_out(times: Timeline) -> str:
+    ranks = "%d of %d ranks are in it" % (times.shown, times.of) if times.shown < times.of else ""
+    calls = sum(lane.left_out for lane in times.lanes)
     return "; ".join(filter(None, [ranks, "%s not shown" % counted(calls, "earlier call") if calls else ""]))
 
 
-def _events(diagnosis: Diagnosis, found: Timeline) -> Iterator[_Event]:
-    told: Set[str] = set()
-    numbers = _numbers(found.lanes)
+def _events(diagnosis: Diagnosis, times: Timeline) -> Iterator[_Event]:
+    texts: Set[str] = set()
+    numbers = _numbers(times.lanes)
     args = _Args(diagnosis.run)
-    for order, (lane, number) in enumerate(zip(found.lanes, numbers)):
+    for order, (lane, number) in enumerate(zip(times.lanes, numbers)):
         yield from _process(number, order, lane)
-        for place, track in enumerate(tracks(lane, found.begin)):
+        for place, track in enumerate(tracks(lane, times.begin)):
             yield from _thread(number, number * _TRACKS + min(place + 1, _TRACKS - 1), place, track, args)
-        yield from _counters(diagnosis.run, lane, number, found)
+        yield from _counters(diagnosis.run, lane, number, times)
         for mark in lane.marks:
-            told.add(mark.name)
-            when = micros(mark.when - found.begin)
+            texts.add(mark.name)
+            when = micros(mark.when - times.begin)
             yield {**_instant(mark.kind, mark.name, when, number), "s": "p", "args": args.places(mark.site, mark.at)}
         for held in lane.memory:
             name = safe.line("memory of %s" % held.what, _LONGEST)
-            yield {"ph": "C", "name": name, "cat": "memory", "ts": micros(held.when - found.begin), "pid": number, "args": held.sizes}
-    yield from _findings(diagnosis, found, told, numbers, args)
+            yield {"ph": "C", "name": name, "cat": "memory", "ts": micros(held.when - times.begin), "pid": number, "args": held.sizes}
+    yield from _findings(diagnosis, times, texts, numbers, args)
 
 
 def _numbers(lanes: Sequence[Lane]) -> List[int]:
     """Return the number of each process: its pid, unless two hosts used the same one or it is unknown."""
-    own = [lane.pid for lane in lanes]
-    return own if len(set(own)) == len(own) and min(own, default=1) > 0 else [place + 1 for place in range(len(own))]
+    pids = [lane.pid for lane in lanes]
+    return pids if len(set(pids)) == len(pids) and min(pids, default=1) > 0 else [place + 1 for place in range(len(pids))]
 
 
 def _process(number: int, order: int, lane: Lane) -> Iterator[_Event]:
@@ -193,29 +193,29 @@ class _Args:
 
     def places(self, site: Optional[Site], at: Optional[LogLine]) -> Dict[str, Any]:
         """Return the line of the job and the line of the log."""
-        found = {}
+        by_place = {}
         if site is not None and site.file:
-            found["site"] = safe.line("%s:%d%s" % (site.file, site.line, " in %s" % site.function if site.function else ""))
+            by_place["site"] = safe.line("%s:%d%s" % (site.file, site.line, " in %s" % site.function if site.function else ""))
         if at is not None and at.file:
             if at.file not in self._names:
                 self._names[at.file] = safe.line(inventory.near(at.file, self._run))
-            found["log"] = "%s:%d" % (self._names[at.file], at.line)
-        return found
+            by_place["log"] = "%s:%d" % (self._names[at.file], at.line)
+        return by_place
 
 
 def _instant(kind: str, name: str, when: int, number: int) -> _Event:
     return {"ph": "i", "name": safe.line(name, _LONGEST), "cat": kind, "ts": when, "pid": number, "tid": number * _TRACKS + 1}
 
 
-def _findings(diagnosis: Diagnosis, found: Timeline, told: Set[str], numbers: List[int], args: _Args) -> Iterator[_Event]:
+def _findings(diagnosis: Diagnosis, times: Timeline, texts: Set[str], numbers: List[int], args: _Args) -> Iterator[_Event]:
     """Yield the findings that point at no process that is shown: as moments of the whole run."""
     number = numbers[0] if numbers else _RUN
     if not numbers and diagnosis.findings:
         yield _metadata("process_name", number, {"name": "the run, which has no times"})
     for finding in diagnosis.findings:
         name = "%s %s: " % (finding.id, finding.slug)
-        if not any(one.startswith(name) for one in told):
-            when = micros(min(max(finding.when, found.begin), found.end) - found.begin)
+        if not any(text.startswith(name) for text in texts):
+            when = micros(min(max(finding.when, times.begin), times.end) - times.begin)
             first = next(iter(finding.evidence), Evidence())
             places = args.places(first.site, LogLine(first.file, first.line))
             yield {**_instant("finding", name + finding.verdict, when, number), "s": "g", "args": places}

@@ -221,9 +221,9 @@ def _card_cells(card: CardLoad) -> Tuple[str, ...]:
 
 
 def _trouble(card: CardLoad) -> str:
-    found = [reason for reason in card.throttled if reason != "power_cap"]
-    found += ["%d ECC errors" % card.ecc] if card.ecc else []
-    return safe.line(", ".join(found + ([card.health] if card.health else [])))
+    reasons = [reason for reason in card.throttled if reason != "power_cap"]
+    reasons += ["%d ECC errors" % card.ecc] if card.ecc else []
+    return safe.line(", ".join(reasons + ([card.health] if card.health else [])))
 
 
 # Shows looks at a running job one after another: in a terminal, each replaces the previous one.

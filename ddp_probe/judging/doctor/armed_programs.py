@@ -76,12 +76,12 @@ def _start(command: Sequence[str], path: str) -> _Start:
 
 
 def _flags(words: Sequence[str]) -> List[str]:
-    found = []
+    flags = []
     for word in words:
         if not _FLAGS.match(word):
             break
-        found.append(word)
-    return found
+        flags.append(word)
+    return flags
 
 
 def _script(program: str, path: str) -> "tuple[List[str], str]":

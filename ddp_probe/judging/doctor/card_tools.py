@@ -87,11 +87,11 @@ def _bytes(text: str, head: str) -> Optional[int]:
 
 def _json(texts: Sequence[str]) -> List[CardLoad]:
     loads = []
-    for name, told in json.loads(texts[0]).items():
+    for name, fields in json.loads(texts[0]).items():
         if name.startswith("card"):
-            heat = [_number(value) for key, value in told.items() if key.startswith("Temperature (Sensor")]
-            card = CardLoad(index=int(name[4:]), utilisation=_number(told.get("GPU use (%)")), temperature=max(filter(None, heat), default=None))
-            card.memory, card.memory_total = (_whole(told.get("VRAM Total %s(B)" % word)) for word in ("Used Memory ", "Memory "))
+            heat = [_number(value) for key, value in fields.items() if key.startswith("Temperature (Sensor")]
+            card = CardLoad(index=int(name[4:]), utilisation=_number(fields.get("GPU use (%)")), temperature=max(filter(None, heat), default=None))
+            card.memory, card.memory_total = (_whole(fields.get("VRAM Total %s(B)" % word)) for word in ("Used Memory ", "Memory "))
             loads.append(card)
     return loads
 
@@ -281,7 +281,7 @@ def _of_nvml(nvml: Any, index: int) -> CardLoad:
     card.utilisation = float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     card.temperature = float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
     card.throttled = reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-    card.processes = {str(one.pid): one.usedGpuMemory for one in nvml.nvmlDeviceGetComputeRunningProcesses(handle)[:MOST]}
+    card.processes = {str(process.pid): process.usedGpuMemory for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)[:MOST]}
     try:
         card.ecc = nvml.nvmlDeviceGetTotalEccErrors(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC)
     except nvml.NVMLError:  # a card without ECC

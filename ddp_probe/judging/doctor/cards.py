@@ -27,8 +27,8 @@ def signs(host: Host, known: Accelerator) -> Signs:
 
 def device_files(host: Host, known: Accelerator) -> List[str]:
     """Return the device files below /dev, in the order of the cards."""
-    found = [path for pattern in known.device_files for path in glob.glob(os.path.join(glob.escape(host.dev), pattern))]
-    return sorted(set(found), key=lambda path: (len(path), path))
+    files = [path for pattern in known.device_files for path in glob.glob(os.path.join(glob.escape(host.dev), pattern))]
+    return sorted(set(files), key=lambda path: (len(path), path))
 
 
 def importable_module(host: Host, known: Accelerator) -> str:
@@ -44,9 +44,9 @@ def accelerator(host: Host) -> Optional[Accelerator]:
 def _accelerator(host: Host) -> Optional[Accelerator]:
     if host.request.device:
         return None if host.request.device == "cpu" else by_device_type(host.request.device)
-    found = signed(host)
-    if found is not None:
-        return found
+    seen = signed(host)
+    if seen is not None:
+        return seen
     counted = host.ask("torch_facts").last.get("cards", {})
     return next((by_device_type(device) for device, number in counted.items() if number), None)
 
@@ -54,7 +54,7 @@ def _accelerator(host: Host) -> Optional[Accelerator]:
 def signed(host: Host) -> Optional[Accelerator]:
     """Return the accelerator with the strongest sign, of those that torch is not needed for."""
     seen = [(known, signs(host, known)) for known in ACCELERATORS if known.name != "privateuseone"]
-    return next((known for sign in ("files", "module", "tool") for known, found in seen if getattr(found, sign)), None)
+    return next((known for sign in ("files", "module", "tool") for known, seen_here in seen if getattr(seen_here, sign)), None)
 
 
 def begin(host: Host) -> None:

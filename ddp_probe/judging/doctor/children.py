@@ -159,12 +159,12 @@ def _text(file: Any) -> str:
 
 
 def _answers(text: str) -> List[Dict[str, Any]]:
-    found = []
+    answers = []
     for line in text.split("\n"):
         if MARK in line:
             with contextlib.suppress(ValueError):  # a killed child may leave half a line
-                found.append(json.loads(line.partition(MARK)[2]))
-    return found
+                answers.append(json.loads(line.partition(MARK)[2]))
+    return answers
 
 
 def _signal(number: int) -> str:

@@ -28,17 +28,17 @@ def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Che
 def _in_order(modules: Sequence[Any]) -> List[Any]:
     """Return the modules so that each comes after those that it needs, and otherwise in their order."""
     named = {module.CHECK.slug: module for module in modules}
-    found: Dict[str, Any] = {}
+    ordered: Dict[str, Any] = {}
 
     def add(module: Any) -> None:
         for slug in module.CHECK.needs:
-            if slug in named and slug not in found:
+            if slug in named and slug not in ordered:
                 add(named[slug])
-        found.setdefault(module.CHECK.slug, module)
+        ordered.setdefault(module.CHECK.slug, module)
 
     for module in modules:
         add(module)
-    return list(found.values())
+    return list(ordered.values())
 
 
 def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -> Answer:

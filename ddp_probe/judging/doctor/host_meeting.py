@@ -68,10 +68,10 @@ def made_of(answer: ChildAnswer, rank: int, world: int, place: str) -> HostMeeti
         return alone(rank, world, place, _why(answer))
     ranks: Dict[int, Dict[str, Any]] = {int(each): said for each, said in all_said["ranks"].items()}
     hosts = _hosts(ranks)
-    found = {int(each): said["links"] for each, said in all_said["found"].items()}
+    links = {int(each): said["links"] for each, said in all_said["found"].items()}
     names = {each: host.name for host in hosts for each in host.ranks}
     absent = [each for each in range(world) if each not in ranks]
-    return HostMeeting(rank, world, place, hosts, absent, all_said["strangers"], all_said["unknown"], _cut(found, names), _clocks(found, names), "")
+    return HostMeeting(rank, world, place, hosts, absent, all_said["strangers"], all_said["unknown"], _cut(links, names), _clocks(links, names), "")
 
 
 def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
@@ -81,8 +81,8 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
 
 def _why(answer: ChildAnswer) -> str:
     stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "start")
-    own = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
-    by = " from %s" % _own(own) if own[0] else ""
+    route = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
+    by = " from %s" % _own(route) if route[0] else ""
     return "%s%s: %s" % (stage, by, answer.last["error"]) if answer.last.get("error") else "%s%s: the child %s" % (stage, by, answer.how())
 
 
@@ -150,8 +150,8 @@ def _driver(host: Host) -> str:
     """Return the version of the kernel module."""
     known = cards.accelerator(host)
     names: Tuple[str, ...] = known.drivers if known else ()
-    found = (host.read(host.sys, "module", name, "version").strip() for name in names if name)
-    return next((each for each in found if each), "")
+    versions = (host.read(host.sys, "module", name, "version").strip() for name in names if name)
+    return next((each for each in versions if each), "")
 
 
 def _environment(host: Host) -> Dict[str, str]:
@@ -183,8 +183,8 @@ def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
         named = "%s:%s" % (host.environ.get("MASTER_ADDR", ""), host.environ.get("MASTER_PORT", ""))
         return alone(here.rank or 0, here.world_size or 1, named, "start: it needs %s" % " and ".join(lacking))
     at = place(host.environ)
-    own = {**facts(host), "results": [_brief(result) for result in results]} if leads_host(host.environ) else {}
-    task = {**at._asdict(), "agent_key": agent_key(host.environ, "doctor"), "seconds": host.request.seconds, "facts": own}
+    mine = {**facts(host), "results": [_brief(result) for result in results]} if leads_host(host.environ) else {}
+    task = {**at._asdict(), "agent_key": agent_key(host.environ, "doctor"), "seconds": host.request.seconds, "facts": mine}
     return made_of(_ask(task, host), at.rank, at.world, "%s:%s" % (at.address, at.port))
 
 

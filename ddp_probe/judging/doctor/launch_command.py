@@ -39,13 +39,13 @@ def read(words: Sequence[str]) -> ParsedCommand:
     """Read a command line."""
     variables, rest = _assignments(list(words))
     python = rest[0] if rest and _PYTHON.match(os.path.basename(rest[0])) else ""
-    found = program(rest) if python else _of_script(rest)
-    launcher = launcher_name(found) if found.kind in ("script", "module") else ""
+    started = program(rest) if python else _of_script(rest)
+    launcher = launcher_name(started) if started.kind in ("script", "module") else ""
     if launcher not in _TORCHRUN:
-        is_program = found.kind in ("script", "module") and not launcher
-        script = found.name if is_program and (python or found.name.endswith(".py")) else ""
-        return ParsedCommand(tuple(words), variables, python, launcher, {}, script, found.kind == "module", found.args)
-    options, after = _options(list(found.args))
+        is_program = started.kind in ("script", "module") and not launcher
+        script = started.name if is_program and (python or started.name.endswith(".py")) else ""
+        return ParsedCommand(tuple(words), variables, python, launcher, {}, script, started.kind == "module", started.args)
+    options, after = _options(list(started.args))
     script = after[0] if after else ""
     return ParsedCommand(tuple(words), variables, python, launcher, options, script, "m" in options or "module" in options, tuple(after[1:]))
 
@@ -53,11 +53,11 @@ def read(words: Sequence[str]) -> ParsedCommand:
 def _assignments(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
     if words and os.path.basename(words[0]) == "env":
         words = words[1:]
-    found = {}
+    variables = {}
     while words and _ASSIGNMENT.match(words[0]):
         name, _, found_value = words.pop(0).partition("=")
-        found[name] = found_value
-    return found, words
+        variables[name] = found_value
+    return variables, words
 
 
 def _of_script(words: List[str]) -> Program:
@@ -66,14 +66,14 @@ def _of_script(words: List[str]) -> Program:
 
 def _options(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
     """Split the launcher's arguments into its options, and the training program with its own."""
-    found: Dict[str, str] = {}
+    options: Dict[str, str] = {}
     while words and words[0].startswith("-") and words[0] != "--":
         word = words.pop(0)
         name, joined, given = word.partition("=")
         if not joined and name not in _SWITCHES and words:
             given = words.pop(0)
-        found[name.lstrip("-").replace("-", "_")] = given
-    return found, words[1:] if words[:1] == ["--"] else words
+        options[name.lstrip("-").replace("-", "_")] = given
+    return options, words[1:] if words[:1] == ["--"] else words
 
 
 def of(host: Host) -> Optional[ParsedCommand]:

@@ -112,7 +112,7 @@ class Launch(NamedTuple):
     def facts(self, stage: str) -> Dict[int, Dict[str, Any]]:
         """Return what each rank that ended a stage found in it."""
         ended = {rank: _ended(answer, stage) for rank, answer in enumerate(self.told)}
-        return {rank: found for rank, found in ended.items() if found is not None}
+        return {rank: said for rank, said in ended.items() if said is not None}
 
 
 def launch(host: Host) -> Launch:
@@ -208,19 +208,19 @@ def shared_cards(host: Host) -> str:
     if made.ranks > made.cards:
         return "%s are asked for, but torch counts %s." % (counted(made.ranks, "rank"), counted(made.cards, made.device + " card"))
     ranks_of: Dict[str, List[int]] = {}
-    for rank, found in launch(host).facts("set_device").items():
-        ranks_of.setdefault(found["identity"] or found["card"], []).append(rank)
+    for rank, said in launch(host).facts("set_device").items():
+        ranks_of.setdefault(said["identity"] or said["card"], []).append(rank)
     return " ".join("%s share one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
 
 
 def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:
     """Return the failure if the launch failed in one of these stages; if earlier, that this cannot be judged; None if all ranks passed them."""
-    found = fault(host)
-    if found is None or STAGES.index(found.stage) > STAGES.index(stages[-1]):
+    failure = fault(host)
+    if failure is None or STAGES.index(failure.stage) > STAGES.index(stages[-1]):
         return None
-    if found.stage not in stages:
-        return check.blocked("It needs %s: %s" % (found.stage, found.text))
-    return check.fail("%s It runs %d ranks with %s %s." % (found.text, *_what(launch(host).plan)), remedy, found.lines)
+    if failure.stage not in stages:
+        return check.blocked("It needs %s: %s" % (failure.stage, failure.text))
+    return check.fail("%s It runs %d ranks with %s %s." % (failure.text, *_what(launch(host).plan)), remedy, failure.lines)
 
 
 def _what(made: LivePlan) -> Tuple[int, str, str]:

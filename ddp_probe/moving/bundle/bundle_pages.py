@@ -92,8 +92,8 @@ def host_rows() -> Iterator[Tuple[str, str]]:
     for name in _DISTRIBUTIONS:
         if host.packages_of(_doctors_host()).version(name):
             yield name, host.packages_of(_doctors_host()).version(name)
-    found = list(_visible_cards(facts.get("cards", {})))
-    yield from found or [("accelerator", "none is detected")]
+    visible = list(_visible_cards(facts.get("cards", {})))
+    yield from visible or [("accelerator", "none is detected")]
 
 
 def _visible_cards(counted: Dict[str, int]) -> Iterator[Tuple[str, str]]:
@@ -242,16 +242,16 @@ def _variables(run: Run) -> Iterator[Tuple[str, str]]:
 
 def _alike(run: Run, value: Callable[[LoggedProcess], str]) -> str:
     """Return the value of all ranks, or each with its ranks."""
-    found: Dict[str, List[int]] = {}
+    ranks_of: Dict[str, List[int]] = {}
     for process in run.processes:
-        found.setdefault(value(process), []).append(process.rank or 0)
-    found.pop("", None)
-    if len(found) < 2:
-        return next(iter(found), "")
+        ranks_of.setdefault(value(process), []).append(process.rank or 0)
+    ranks_of.pop("", None)
+    if len(ranks_of) < 2:
+        return next(iter(ranks_of), "")
     shown = [
-        "%s on %s" % (text, named(ranks).lower() if len(ranks) == 1 else "ranks " + spans(ranks)) for text, ranks in list(found.items())[:_SHOWN]
+        "%s on %s" % (text, named(ranks).lower() if len(ranks) == 1 else "ranks " + spans(ranks)) for text, ranks in list(ranks_of.items())[:_SHOWN]
     ]
-    return "; ".join(shown) + ("; and %d more" % (len(found) - _SHOWN) if len(found) > _SHOWN else "")
+    return "; ".join(shown) + ("; and %d more" % (len(ranks_of) - _SHOWN) if len(ranks_of) > _SHOWN else "")
 
 
 ENVIRONMENT = "environment.md"

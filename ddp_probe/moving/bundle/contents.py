@@ -119,7 +119,7 @@ def _file(file: str, contents: BundleContents) -> str:
     folder = _free("run/files", [os.path.dirname(part.place) for part in contents.parts if os.path.basename(part.place) == os.path.basename(file)])
     base = re.sub(r"\.jsonl$", "", os.path.basename(file))
     for name in sorted(os.listdir(os.path.dirname(file) or ".")):
-        own = name == os.path.basename(file)
-        if own or (name.startswith(base + ".") and kind_of(name) in (LEDGER, STACKS)):
-            contents.parts.append(BundledFile(LOG if own else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
+        is_log = name == os.path.basename(file)
+        if is_log or (name.startswith(base + ".") and kind_of(name) in (LEDGER, STACKS)):
+            contents.parts.append(BundledFile(LOG if is_log else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
     return "%s/%s" % (folder, os.path.basename(file))

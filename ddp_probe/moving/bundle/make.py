@@ -57,14 +57,14 @@ def prepared(request: BundleRequest, progress: Optional[Progress] = None) -> Ite
     """Make the archive in a temporary folder, so that everything about it can be said before it is written anywhere."""
     with tempfile.TemporaryDirectory(prefix="ddp_probe-bundle-") as scratch:
         try:
-            found = _Maker(request, scratch, progress).made()
+            bundle = _Maker(request, scratch, progress).made()
         except OSError as exc:
             raise UnusableError(
                 what="The bundle cannot be made.",
                 why="%s: %s" % (exc.strerror or exc, exc.filename or scratch),
                 what_to_do="It is made in a temporary folder; TMPDIR names another one.",
             ) from exc
-        yield found
+        yield bundle
 
 
 class _Reading(NamedTuple):
@@ -112,18 +112,18 @@ class _Maker:
 
     def _stage(self) -> List[Staged]:
         """Write the files of the run, masked."""
-        found: List[Staged] = []
-        done, everything = 0, sum(_size(one.file) for one in self._contents.parts)
+        staged: List[Staged] = []
+        done, everything = 0, sum(_size(member.file) for member in self._contents.parts)
         for member in self._contents.parts:
             place = stage.place_of(member, self._masker)
             try:
-                found.append(stage.part(member, place, self._root, self._masker))
+                staged.append(stage.part(member, place, self._root, self._masker))
             except stage.LeftOutError as exc:
                 self._manifest.left_out[place] = self._masker.text(str(exc), "why a file is left out")
             done += _size(member.file)
             if self._progress is not None:
                 self._progress(min(done, everything), everything)
-        return found
+        return staged
 
     def _describe(self, run: Run) -> None:
         """Note what only this host, and only now, can tell of the run."""
@@ -178,10 +178,10 @@ class _Maker:
                 break
             with bundled.reading(bundled.OpenBundle(os.path.basename(self.output), self._root, self._manifest)) as inside:
                 diagnosis = judge(load(inside))
-                own = bundle_pages.of(diagnosis, self._masker, is_here=is_here)
-            size = self._pack(files, own)
+                pages = bundle_pages.of(diagnosis, self._masker, is_here=is_here)
+            size = self._pack(files, pages)
             if size <= self._request.most:
-                return Prepared(self._manifest, self._packed, size, self.output, own[bundle_pages.ENVIRONMENT], _difference(first, diagnosis))
+                return Prepared(self._manifest, self._packed, size, self.output, pages[bundle_pages.ENVIRONMENT], _difference(first, diagnosis))
             limit = limit * 3 // 4
         raise UnusableError(
             what="The bundle does not fit into %d bytes." % self._request.most,
@@ -189,17 +189,17 @@ class _Maker:
             what_to_do="Allow more with --max-bytes, or name single files of the run.",
         )
 
-    def _pack(self, files: Sequence[Staged], own: Dict[str, str]) -> int:
+    def _pack(self, files: Sequence[Staged], pages: Dict[str, str]) -> int:
         """Write the archive, and return its size."""
         manifest = self._manifest
         manifest.masked, manifest.already_masked = dict(self._masker.masked), dict(self._masker.already)
         manifest.files = [HeldFile(staged.place, staged.kind, staged.size, staged.cut) for staged in sorted(files, key=lambda staged: staged.place)]
-        manifest.files += [HeldFile(name, contents.OWN, len(text.encode("utf-8"))) for name, text in own.items()]
+        manifest.files += [HeldFile(name, contents.OWN, len(text.encode("utf-8"))) for name, text in pages.items()]
         described = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-        for name, data in ((bundled.MANIFEST, described), *((name, text.encode("utf-8")) for name, text in own.items())):
+        for name, data in ((bundled.MANIFEST, described), *((name, text.encode("utf-8")) for name, text in pages.items())):
             stage.write(self._root, name, data, contents.OWN, manifest.made)
         with open(self._packed, "wb") as target:
-            stage.pack(self._root, [bundled.MANIFEST, *own, *sorted(staged.place for staged in files)], target)
+            stage.pack(self._root, [bundled.MANIFEST, *pages, *sorted(staged.place for staged in files)], target)
         return os.path.getsize(self._packed)
 
 
@@ -212,8 +212,8 @@ def _size(path: str) -> int:
 
 def _thinned(data: bytes, path: str, lines: Set[Tuple[str, int]]) -> bytes:
     """Return what the report looks into; up to Python 3.8 a site may name the file without its folder."""
-    own = {line for file, line in lines if file == path or path.endswith("/" + file)}
-    return thinned(data.decode("utf-8"), own).encode("utf-8")
+    kept = {line for file, line in lines if file == path or path.endswith("/" + file)}
+    return thinned(data.decode("utf-8"), kept).encode("utf-8")
 
 
 def _file_name(text: str) -> str:
@@ -223,9 +223,9 @@ def _file_name(text: str) -> str:
 
 def _difference(first: Diagnosis, second: Diagnosis) -> str:
     """Say how the report over the bundle differs from that over the run: what was cut may have been the evidence."""
-    one, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
+    run, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
     return (
-        "" if one == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (one, other)
+        "" if run == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (run, other)
     )
 
 
@@ -237,17 +237,17 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
     """Return the lines of the job that the report shows, or that a rule looks at to tell which rank is wrong, by file name."""
-    found = [
+    lines = [
         (site.file, site.line) for finding in diagnosis.findings for evidence in finding.evidence for site in [evidence.site] if site is not None
     ]
     for finding in diagnosis.findings:
         for edit in finding.edits:
             site = getattr(edit, "site", None)
             if not isinstance(edit, (change.Variable, change.LaunchCommand)) and site is not None:
-                found.append((site.file, site.line))
+                lines.append((site.file, site.line))
     for process in diagnosis.run.processes:
-        found += _stands(process)
-    return set(found)
+        lines += _stands(process)
+    return set(lines)
 
 
 def _stands(process: LoggedProcess) -> Iterator[Tuple[str, int]]:

@@ -44,13 +44,13 @@ def place_of(part: contents.BundledFile, masker: Masker) -> str:
 def part(member: contents.BundledFile, place: str, root: str, masker: Masker) -> Staged:
     """Write one file of the run."""
     try:
-        found = os.stat(member.file)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.stat(member.file)
+        if not stat.S_ISREG(status.st_mode):
             raise LeftOutError("It is not a regular file.")
         data, cut = _masked(member, masker)
     except OSError as exc:
         raise LeftOutError("It cannot be read: %s." % (exc.strerror or exc)) from exc
-    return write(root, place, data, member.kind, found.st_mtime)._replace(cut=cut)
+    return write(root, place, data, member.kind, status.st_mtime)._replace(cut=cut)
 
 
 def write(root: str, place: str, data: bytes, kind: str, changed: float) -> Staged:
@@ -196,20 +196,20 @@ def _cost(staged: Staged, packed: bool) -> int:
 
 def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
     kept, left_out = _whole(root, files, most, packed)
-    fixed = sum(_cost(one, packed) for one in kept if not _cuttable(one))
-    level = _level([_cost(one, packed) for one in kept if _cuttable(one)], most - fixed)
-    found: List[Staged] = []
+    fixed = sum(_cost(staged, packed) for staged in kept if not _cuttable(staged))
+    level = _level([_cost(staged, packed) for staged in kept if _cuttable(staged)], most - fixed)
+    fitting: List[Staged] = []
     for staged in kept:
         cost = _cost(staged, packed)
         if not _cuttable(staged) or cost <= level:
-            found.append(staged)
+            fitting.append(staged)
             continue
         size = staged.size * max(level - (cost - (staged.packed if packed else staged.size)), 0) // max(staged.packed if packed else staged.size, 1)
         if size < _FEWEST:
             left_out[staged.place] = _remove(root, staged, most, packed)
         else:
-            found.append(_shortened(root, staged, size))
-    return Fitted(found, left_out)
+            fitting.append(_shortened(root, staged, size))
+    return Fitted(fitting, left_out)
 
 
 def _cuttable(staged: Staged) -> bool:
@@ -219,9 +219,9 @@ def _cuttable(staged: Staged) -> bool:
 def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Staged], Dict[str, str]]:
     """Leave out files that cannot be cut until the others of them take at most half of the room."""
     kept, left_out = list(files.files), dict(files.left_out)
-    total = sum(_cost(one, packed) for one in kept if not _cuttable(one))
-    chosen = [one for one in kept if not _cuttable(one) and one.kind not in _SPARED]
-    for staged in sorted(chosen, key=lambda one: -_cost(one, packed)):
+    total = sum(_cost(staged, packed) for staged in kept if not _cuttable(staged))
+    chosen = [staged for staged in kept if not _cuttable(staged) and staged.kind not in _SPARED]
+    for staged in sorted(chosen, key=lambda staged: -_cost(staged, packed)):
         if total <= most // 2:
             break
         kept.remove(staged)
@@ -267,9 +267,9 @@ def pack(folder: str, places: Sequence[str], target: IO[bytes]) -> None:
                 tar.addfile(_member("%s/%s" % (os.path.basename(folder), place), os.fstat(file.fileno())), file)
 
 
-def _member(name: str, found: os.stat_result) -> tarfile.TarInfo:
+def _member(name: str, status: os.stat_result) -> tarfile.TarInfo:
     member = tarfile.TarInfo(name)
-    member.size, member.mtime, member.mode = found.st_size, found.st_mtime, 0o600
+    member.size, member.mtime, member.mode = status.st_size, status.st_mtime, 0o600
     return member
 
 

@@ -120,18 +120,18 @@ def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[
     listening = _listening(at, anywhere=bool(key))
     port = int(listening.getsockname()[1])
     hub = GatherHub(listening, at._replace(port=at.port or port), request.seconds, logs=request.logs, most=request.most)
-    own = _own_host(listening, at._replace(address="127.0.0.1", port=port), request, hub.token)
+    child = _own_host(listening, at._replace(address="127.0.0.1", port=port), request, hub.token)
     hub.open()
     came: Optional[Came] = None
     try:
         if key:
             _told(at, key, request.seconds, environ, port)
-        came = _taken(hub, request, own.is_alive, draw)
+        came = _taken(hub, request, child.is_alive, draw)
         yield came
     finally:
         failed = sys.exc_info()[1]
         hub.tell(failed.exit_code if isinstance(failed, ProbeError) else came.code if came else UNDECIDED)
-        _end(own)
+        _end(child)
 
 
 def _taken(hub: GatherHub, request: GatherRequest, alive: Callable[[], bool], draw: Callable[[int, int, str], None]) -> Came:
@@ -176,11 +176,11 @@ def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
 
 def _own_host(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> multiprocessing.process.BaseProcess:
     """Start a process that brings the files of rank 0's own host, as every other host does."""
-    own = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, request, token))
+    child = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, request, token))
     sys.stdout.flush()
     sys.stderr.flush()
-    own.start()
-    return own
+    child.start()
+    return child
 
 
 def _bring_own(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> None:
@@ -190,8 +190,8 @@ def _bring_own(listening: socket.socket, at: MeetingPlace, request: GatherReques
         _brought(at, request, leads=True, token=token)
 
 
-def _end(own: multiprocessing.process.BaseProcess) -> None:
-    own.join(_LEAVE)
-    if own.is_alive():  # Nobody needs its fold any more: rank 0 was interrupted, for example.
-        own.terminate()
-        own.join()
+def _end(child: multiprocessing.process.BaseProcess) -> None:
+    child.join(_LEAVE)
+    if child.is_alive():  # Nobody needs its fold any more: rank 0 was interrupted, for example.
+        child.terminate()
+        child.join()

@@ -39,19 +39,19 @@ class HostFiles:
             return ["%s brings no fold: %s" % (self.who, self.nothing.rstrip("."))]
         if self.over and not (self.fold or self.cut or self.not_kept):
             return ["%s has ended without a fold" % self.who]
-        found = [] if self.fold else self._cut()
-        return found + ["the fold of %s is not kept: %s" % (self.who, why) for why, files in self.not_kept.items() if "" in files]
+        sentences = [] if self.fold else self._cut()
+        return sentences + ["the fold of %s is not kept: %s" % (self.who, why) for why, files in self.not_kept.items() if "" in files]
 
     def left_out(self) -> List[str]:
         """Return which other files are missing, one sentence each; the report does not need them."""
-        found = self._cut() if self.fold else []
+        sentences = self._cut() if self.fold else []
         for why, files in self.not_kept.items():
             count = len([name for name in files if name])
-            found += ["%d files of %s are not kept: %s" % (count, self.who, why)] if count else []
+            sentences += ["%d files of %s are not kept: %s" % (count, self.who, why)] if count else []
         if self.too_many:
             size = human(sum(self.too_many.values()))
-            found.append("%d files of %s, %s, are left out: --max-bytes" % (len(self.too_many), self.who, size))
-        return found
+            sentences.append("%d files of %s, %s, are left out: --max-bytes" % (len(self.too_many), self.who, size))
+        return sentences
 
     def _cut(self) -> List[str]:
         return ["%s %s: it %s" % (self.who, self.cut, self.doing)] if self.cut else []

@@ -109,8 +109,8 @@ class GatherHub:
         """Return the missing parts of the folds, one sentence each."""
         with self._changed:
             absent = sorted(set(range(self._place.world)) - set(self._hosts))
-            found = [self._absent(absent)] if absent else []
-            return found + [sentence for _, files in sorted(self._hosts.items()) for sentence in files.lacking()]
+            sentences = [self._absent(absent)] if absent else []
+            return sentences + [sentence for _, files in sorted(self._hosts.items()) for sentence in files.lacking()]
 
     def _absent(self, ranks: List[int]) -> str:
         who = "rank%s %s of %d did not reach" % ("" if len(ranks) == 1 else "s", spans(ranks), self._place.world)

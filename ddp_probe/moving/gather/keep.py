@@ -132,7 +132,7 @@ def _opened(folder: str, run: str) -> Gathered:
     """Return what an earlier gather has left here; refuse a folder that is not gather's, or is of another run."""
     what_to_do = "Name another folder: --into DIR."
     try:
-        found = gathered.read(folder)
+        earlier = gathered.read(folder)
     except FileNotFoundError:
         if [name for name in os.listdir(folder) if not name.startswith(gathered.NAME)]:
             raise UnusableError(what="%s holds other files." % folder, why="It was not made by gather.", what_to_do=what_to_do) from None
@@ -140,9 +140,9 @@ def _opened(folder: str, run: str) -> Gathered:
     except ValueError as exc:
         why = "Its %s is not valid: %s." % (gathered.NAME, exc)
         raise UnusableError(what="%s cannot be continued." % folder, why=why, what_to_do=what_to_do) from exc
-    if found.run != run:
-        raise UnusableError(what="%s holds another run." % folder, why="It is of %s, not of %s." % (found.run, run), what_to_do=what_to_do)
-    return found
+    if earlier.run != run:
+        raise UnusableError(what="%s holds another run." % folder, why="It is of %s, not of %s." % (earlier.run, run), what_to_do=what_to_do)
+    return earlier
 
 
 class _Before(NamedTuple):

@@ -131,12 +131,12 @@ def _files(sources: find.Sources, left_out: "set[str]") -> Iterator[RunFile]:
 def _send(line: GatherLine, name: str, file: int) -> None:
     """Send a file, from the byte on that rank 0 does not have. It may grow meanwhile: what it held when it was offered is sent."""
     try:
-        found = os.fstat(file)
-        if stat.S_ISREG(found.st_mode):
-            line.say(Offer(name, found.st_size))
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode):
+            line.say(Offer(name, status.st_size))
             have = line.wait(Have)
             if not have.not_wanted:
-                _send_from(line, file, found.st_size, have)
+                _send_from(line, file, status.st_size, have)
     finally:
         os.close(file)
 

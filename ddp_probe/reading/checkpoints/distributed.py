@@ -55,9 +55,9 @@ def judge(folder: str, judged: Judged, progress: Optional[Progress] = None) -> N
 
 def _sizes(folder: str, held: List[str], judged: Judged) -> None:
     judged.files = held
-    found = [os.stat(os.path.join(folder, name)) for name in held]
-    judged.size = sum(status.st_size for status in found)
-    judged.modified = max(status.st_mtime for status in found)
+    statuses = [os.stat(os.path.join(folder, name)) for name in held]
+    judged.size = sum(status.st_size for status in statuses)
+    judged.modified = max(status.st_mtime for status in statuses)
     judged.age = round(time.time() - judged.modified, 3)
 
 

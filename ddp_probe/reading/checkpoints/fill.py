@@ -38,18 +38,18 @@ def from_pickle(judged: Judged, root: Any, machine: Machine, contents: Contents)
             _recorded(judged, _pairs(value))
 
 
-def tensors(judged: Judged, found: List[Tensor], storages: Iterable[Storage]) -> None:
+def tensors(judged: Judged, listed: List[Tensor], storages: Iterable[Storage]) -> None:
     """Fill names and totals. A storage is counted once, however many tensors are views of it."""
-    judged.names = found
-    judged.tensors = len(found)
-    judged.elements = sum(product(tensor.shape) for tensor in found)
+    judged.names = listed
+    judged.tensors = len(listed)
+    judged.elements = sum(product(tensor.shape) for tensor in listed)
     sizes: Dict[str, int] = {}
     devices: Dict[str, int] = {}
     total = 0
     for storage in storages:
         total += storage.bytes
         devices[storage.device] = devices.get(storage.device, 0) + 1
-    for tensor in found:
+    for tensor in listed:
         sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + product(tensor.shape) * (stored_tensors.dtype_size(tensor.dtype) or 0)
         if not tensor.storage:
             devices[tensor.device] = devices.get(tensor.device, 0) + 1

@@ -17,7 +17,7 @@ _MOST = 10_000
 
 def paths_of(arguments: List[str]) -> List[str]:
     """Return the paths to judge, in order, each once."""
-    found: List[str] = []
+    paths: List[str] = []
     for argument in arguments:
         matches = [argument] if os.path.lexists(argument) else sorted(glob.glob(argument, recursive=True))
         if not matches:
@@ -25,28 +25,28 @@ def paths_of(arguments: List[str]) -> List[str]:
                 what="No such file or folder: %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
             )
         for match in matches:
-            found.extend(_inside(match) if os.path.isdir(match) and not distributed.is_one(match) else [match])
-    return list(dict.fromkeys(found))
+            paths.extend(_inside(match) if os.path.isdir(match) and not distributed.is_one(match) else [match])
+    return list(dict.fromkeys(paths))
 
 
 def _inside(folder: str) -> List[str]:
     """Return the checkpoints in a folder and the folders below; links to folders are not followed."""
-    found: List[str] = []
+    paths: List[str] = []
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inner = [name for name in folders if distributed.is_one(os.path.join(at, name))]
         folders[:] = [name for name in folders if name not in inner]
-        found.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
-        if len(found) > _MOST:
+        paths.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
+        if len(paths) > _MOST:
             raise UnusableError(what="%s holds more than %d checkpoints." % (folder, _MOST), why="", what_to_do="Name fewer of them.")
-    if not found:
+    if not paths:
         why, what_to_do = lookalikes.of_folder(folder)
         raise UnusableError(
             what="%s holds no checkpoint." % folder,
             why=why or "No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
             what_to_do=what_to_do or "Name the file itself.",
         )
-    return found
+    return paths
 
 
 # One path: opened, recognised by its first bytes, and handed to the file of that format.

@@ -81,9 +81,9 @@ class Stack:
             module, name = _compat_pickle.NAME_MAPPING[(module, name)]
         elif module in _compat_pickle.IMPORT_MAPPING:
             module = _compat_pickle.IMPORT_MAPPING[module]
-        found = Global(module, name)
-        self.globals.setdefault(found.path, found)
-        self.make(found)
+        name_of = Global(module, name)
+        self.globals.setdefault(name_of.path, name_of)
+        self.make(name_of)
 
     def put(self, index: Any) -> None:
         """Remember the top of the stack under a number."""

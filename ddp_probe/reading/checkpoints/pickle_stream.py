@@ -31,11 +31,11 @@ class Mapping:
 
     def get(self, name: str) -> Any:
         """Return the value of a text key; the last one counts."""
-        found = None
+        value = None
         for index in range(0, len(self.pairs) - 1, 2):
             if type(self.pairs[index]) is str and self.pairs[index] == name:
-                found = self.pairs[index + 1]
-        return found
+                value = self.pairs[index + 1]
+        return value
 
 
 class PickledCall:

@@ -132,11 +132,11 @@ def _text(value: Any) -> str:
 def read(root: Any, persistent: List[Persistent]) -> Contents:
     """Return what an object holds. Each container is visited once, however often it is referred to."""
     contents = Contents()
-    for one in persistent:
-        known = storage(one.identity)
+    for each in persistent:
+        known = storage(each.identity)
         if known is not None:
             contents.storages.setdefault(known.key, known)
-        elif not _is_module_source(one.identity):
+        elif not _is_module_source(each.identity):
             contents.fault("A persistent id is not that of a storage that torch knows.")
     seen: Set[int] = set()
     waiting = [_Step(root, None, None, None)] if _holds(root) else []
@@ -213,15 +213,15 @@ class _Found(NamedTuple):
     end: int  # The number of elements that its storage must have.
 
 
-def _add(contents: Contents, one: _Found, step: _Step) -> None:
+def _add(contents: Contents, made: _Found, step: _Step) -> None:
     name = _path(step.place)
-    tensor = Tensor(name, one.shape, one.dtype, one.device, one.storage.key if one.storage else "")
+    tensor = Tensor(name, made.shape, made.dtype, made.device, made.storage.key if made.storage else "")
     contents.tensors.append(tensor)
     if step.holder is not None:
         contents.states.setdefault(_path(step.holder), []).append(tensor)
-    if one.storage is not None:
-        size, own = dtype_size(one.dtype) or 1, dtype_size(one.storage.dtype) or 1
-        contents.needed[one.storage.key] = max(contents.needed.get(one.storage.key, 0), -(-one.end * size // own))
+    if made.storage is not None:
+        size, own_size = dtype_size(made.dtype) or 1, dtype_size(made.storage.dtype) or 1
+        contents.needed[made.storage.key] = max(contents.needed.get(made.storage.key, 0), -(-made.end * size // own_size))
 
 
 def beyond(contents: Contents) -> Iterator[Tuple[Storage, int]]:
@@ -266,8 +266,8 @@ def _strided(arguments: Tuple[Any, ...]) -> Optional[_Found]:
 
 
 def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_Found]:
-    found = _strided(arguments)
-    return found._replace(dtype=arguments[6].name) if found and type(arguments[6]) is Global else found
+    made = _strided(arguments)
+    return made._replace(dtype=arguments[6].name) if made and type(arguments[6]) is Global else made
 
 
 def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
@@ -277,9 +277,9 @@ def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
 def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
     data = arguments[1]
     values = data[1] if type(data[2]) is not PickledCall or _shape(data[2]) is not None else data[2]
-    found = _tensor(values, depth + 1) if type(values) is PickledCall else None
+    made = _tensor(values, depth + 1) if type(values) is PickledCall else None
     shape = next((shape for shape in map(_shape, data[2:]) if shape is not None), ())
-    return found._replace(shape=shape) if found else None
+    return made._replace(shape=shape) if made else None
 
 
 def _meta(arguments: Tuple[Any, ...]) -> Optional[_Found]:
@@ -310,8 +310,8 @@ def _shape(value: Any) -> Optional[Tuple[int, ...]]:
 def _numbers(value: Any) -> Tuple[int, ...]:
     """Return the numbers of a shape or of strides."""
     if type(value) is PickledCall:
-        found = _shape(value)
-        value = found if found is not None else value
+        numbers = _shape(value)
+        value = numbers if numbers is not None else value
     if type(value) not in (tuple, list) or len(value) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in value):
         raise ValueError
     return tuple(value)

@@ -30,14 +30,14 @@ def _is_in(name: str, chosen: str) -> bool:
 
 def prefixes(state: Dict[str, Tensor]) -> Dict[str, int]:
     """Return how many names begin with a wrapper's prefix, and under '' how many do not; empty if none does."""
-    found: Dict[str, int] = {}
+    counts: Dict[str, int] = {}
     for name in state:
         prefix, rest = "", name
         while rest.startswith(WRAPPERS):
             each = next(each for each in WRAPPERS if rest.startswith(each))
             prefix, rest = prefix + each, rest[len(each) :]
-        found[prefix] = found.get(prefix, 0) + 1
-    return found if set(found) - {""} else {}
+        counts[prefix] = counts.get(prefix, 0) + 1
+    return counts if set(counts) - {""} else {}
 
 
 class Renaming(NamedTuple):
@@ -83,17 +83,17 @@ def _changed(name: str, old: str, new: str, begins: bool) -> str:
 
 def candidates(theirs: str, ours: str) -> List[Tuple[str, str, bool]]:
     """Return the parts in which two names differ: with all that comes before them, and as a part at any position."""
-    one, other = theirs.split("."), ours.split(".")
+    here, other = theirs.split("."), ours.split(".")
     same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
+    while same < min(len(here), len(other)) and here[same] == other[same]:
         same += 1
     tail = 0
-    while tail < min(len(one), len(other)) - same and one[-1 - tail] == other[-1 - tail]:
+    while tail < min(len(here), len(other)) - same and here[-1 - tail] == other[-1 - tail]:
         tail += 1
-    old, new = one[same : len(one) - tail], other[same : len(other) - tail]
+    old, new = here[same : len(here) - tail], other[same : len(other) - tail]
     if not tail:
         return []
-    before = one[:same]
+    before = here[:same]
     anchored = ("".join(part + "." for part in before + old), "".join(part + "." for part in before + new), True)
     inside = ("." + "".join(part + "." for part in old), "." + "".join(part + "." for part in new), False)
     return [("".join(part + "." for part in old), "".join(part + "." for part in new), True), anchored] if not before else [anchored, inside]

@@ -255,10 +255,10 @@ class _Reached:
             self.record = name
             size = sizes.get(name)
             if size is None:
-                found = self._source.read(start, _UNDESCRIBED).find(b"PK\x07\x08")
-                if found < 0:
+                place = self._source.read(start, _UNDESCRIBED).find(b"PK\x07\x08")
+                if place < 0:
                     return
-                size = found
+                size = place
             if start + size > self._source.size:
                 return
             self._complete.append(name)

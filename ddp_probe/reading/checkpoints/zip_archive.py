@@ -58,10 +58,10 @@ def find_end(source: FileRange) -> Optional[End]:
     """Return the record that ends an archive: the last one, with anything after it, as torch's reader takes it."""
     start = max(source.size - _TAIL, 0)
     tail = source.read(start, source.size - start)
-    found = tail.rfind(_END, 0, max(len(tail) - 18, 0))
-    if found < 0:
+    place = tail.rfind(_END, 0, max(len(tail) - 18, 0))
+    if place < 0:
         return None
-    end = End(start + found, *struct.unpack_from("<HHHHII", tail, found + 4))
+    end = End(start + place, *struct.unpack_from("<HHHHII", tail, place + 4))
     return _end64(source, end) or end
 
 

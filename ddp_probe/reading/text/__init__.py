@@ -210,10 +210,10 @@ class _Reader:
     def _new_signs(self, lines: List[bytes]) -> List[bytes]:
         """Return the signs of trouble in these lines. A training log has few kinds of lines, differing only in numbers: each is checked once."""
         kinds = {line.translate(None, _DIGITS) for line in lines} - self._dull
-        found = signs(b"".join(kinds).lower().replace(b"\0", b"")) if kinds else []
-        if not found and len(self._dull) < _PATTERNS:
+        signs_here = signs(b"".join(kinds).lower().replace(b"\0", b"")) if kinds else []
+        if not signs_here and len(self._dull) < _PATTERNS:
             self._dull.update(kind for kind in kinds if len(kind) < 1000)
-        return found
+        return signs_here
 
 
 # Keeps the first and the last failures and lines of a long log.

@@ -31,7 +31,7 @@ class PastedLines:
         seen = [(number, part[:_LONGEST], len(parts) == 1) for number, parts in enumerate(map(clean, lines), before + 1) for part in parts]
         if before and not self._framed:
             self._prefixes.learn([text for _, text, _ in seen])
-            return [self._prefixes.logical(*one) for one in seen]
+            return [self._prefixes.logical(*each) for each in seen]
         logicals = [Logical(number, text, NOBODY, lone) for number, text, lone in seen]
         if self._framed:
             inner = self._inner(logicals)

@@ -38,17 +38,17 @@ def inner(texts: List[str]) -> Optional[List[str]]:
     if not full:
         return None
     for strip in (_quoted, _framed, _counted, _indented):
-        found = strip(texts, full)
-        if found is not None:
-            return found
+        inside = strip(texts, full)
+        if inside is not None:
+            return inside
     return None
 
 
 def _quoted(texts: List[str], full: List[str]) -> Optional[List[str]]:
     if not any(">" in text[:4] for text in full):
         return None
-    found = [_without(QUOTED, text) if ">" in text[:4] else text for text in texts]
-    return found if found != texts else None
+    inside = [_without(QUOTED, text) if ">" in text[:4] else text for text in texts]
+    return inside if inside != texts else None
 
 
 def _framed(texts: List[str], full: List[str]) -> Optional[List[str]]:
@@ -70,7 +70,7 @@ def _counted(texts: List[str], full: List[str]) -> Optional[List[str]]:
     if not full[0].lstrip()[:1].isdigit() and not full[-1].lstrip()[:1].isdigit():
         return None
     numbers = [int(match.group("number")) for match in map(_NUMBER.match, full) if match]
-    rising = sum(1 for one, other in zip(numbers, numbers[1:]) if 0 < other - one <= 2)
+    rising = sum(1 for number, other in zip(numbers, numbers[1:]) if 0 < other - number <= 2)
     if len(numbers) < _LEAST or rising < _RISING * (len(full) - 1):
         return None
     return [_without(_NUMBER, text) for text in texts]

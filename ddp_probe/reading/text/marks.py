@@ -68,10 +68,10 @@ def _unpacked(text: str) -> Optional[str]:
     if text[-1:] != "}" or len(text) > _LONGEST_JSON or not any('"%s"' % name in text for name in _WRAPPED):
         return None
     try:
-        told = json.loads(text)
+        decoded = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return next((told[name] for name in _WRAPPED if isinstance(told.get(name), str)), None)
+    return next((decoded[name] for name in _WRAPPED if isinstance(decoded.get(name), str)), None)
 
 
 def _without_marks(text: str) -> str:

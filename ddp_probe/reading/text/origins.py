@@ -131,5 +131,5 @@ def _joined(outer: Origin, match: "re.Match[str]") -> Origin:
     groups = match.groupdict()
     rank = int(groups["rank"]) if groups.get("rank") else outer.rank
     local = int(groups["local"]) if groups.get("local") else outer.local_rank
-    own = groups.get("key") or (groups.get("role") or "rank") + (groups.get("local") or groups.get("rank") or "")
-    return Origin((outer.key + " " + own).strip(), rank, local)
+    key = groups.get("key") or (groups.get("role") or "rank") + (groups.get("local") or groups.get("rank") or "")
+    return Origin((outer.key + " " + key).strip(), rank, local)

@@ -154,8 +154,8 @@ class Passages:
 
 def _by_place(lines: List[Tuple[int, str]], file: str) -> Dict[Tuple[str, int], str]:
     """Return the lines with their numbers: a passage from a log of several ranks has gaps."""
-    found: Dict[Tuple[str, int], str] = {}
+    texts: Dict[Tuple[str, int], str] = {}
     for number, text in lines:
         key = (file, number)
-        found[key] = found[key] + "\n" + text if key in found else text
-    return found
+        texts[key] = texts[key] + "\n" + text if key in texts else text
+    return texts

@@ -18,10 +18,12 @@ _AGAIN = re.compile(r"[Rr]estart")
 
 def survived(failures: List[Failed], went_on: Sequence[Tuple[int, Optional[int]]]) -> List[Failed]:
     """Mark the failures after which a line of the training came, by the same rank or by nobody, and then an exception of the program itself."""
-    own = [failed for failed in failures if failed.type and failed.fatal and not _OF_OTHERS.search(failed.text) and not consequence(failed.text)]
-    if not own or any(_AGAIN.search(failed.text) for failed in failures):
+    of_program = [
+        failed for failed in failures if failed.type and failed.fatal and not _OF_OTHERS.search(failed.text) and not consequence(failed.text)
+    ]
+    if not of_program or any(_AGAIN.search(failed.text) for failed in failures):
         return failures
-    last = own[-1]
+    last = of_program[-1]
     lines = [number for number, _ in went_on]
     for failed in failures:
         if failed.when < last.when and failed.text != last.text:
@@ -31,8 +33,8 @@ def survived(failures: List[Failed], went_on: Sequence[Tuple[int, Optional[int]]
 
 def _between(failed: Failed, last: Failed, lines: Sequence[int], went_on: Sequence[Tuple[int, Optional[int]]]) -> List[Optional[int]]:
     """Return the ranks of the lines of the training between two failures; one without a rank is of the later failure's."""
-    found = went_on[bisect(lines, failed.when) : bisect(lines, last.when)]
-    return [last.rank if rank is None else rank for _, rank in found]
+    lines_between = went_on[bisect(lines, failed.when) : bisect(lines, last.when)]
+    return [last.rank if rank is None else rank for _, rank in lines_between]
 
 
 def _same(failed: Failed, rank: Optional[int]) -> bool:

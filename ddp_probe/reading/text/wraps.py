@@ -109,18 +109,18 @@ def _flows(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) ->
     return sum(1 for logical, other in zip(pieces, pieces[1:]) if _goes_on(logical.text, other.text, widest, starts))
 
 
-def _goes_on(one: str, other: str, widest: int, starts: Callable[[str], bool]) -> bool:
-    if _first(one) == _first(other) or _RULER.match(one):  # A prefix, or the numbers of lines.
+def _goes_on(first: str, other: str, widest: int, starts: Callable[[str], bool]) -> bool:
+    if _first(first) == _first(other) or _RULER.match(first):  # A prefix, or the numbers of lines.
         return False
-    return _is_near(one, other, widest) and _FLOWS.match(other) is not None and not _ENDED.search(one) and not _begins(other, starts)
+    return _is_near(first, other, widest) and _FLOWS.match(other) is not None and not _ENDED.search(first) and not _begins(other, starts)
 
 
 def _first(text: str) -> str:
     return _NUMBER.sub("#", text.split(None, 1)[0]) if text.strip() else ""
 
 
-def _is_near(one: str, other: str, widest: float) -> bool:
-    return bool(other.strip()) and len(one) + 1 + len(other.split(None, 1)[0]) >= _NEAR * widest
+def _is_near(first: str, other: str, widest: float) -> bool:
+    return bool(other.strip()) and len(first) + 1 + len(other.split(None, 1)[0]) >= _NEAR * widest
 
 
 def _begins(text: str, starts: Callable[[str], bool]) -> bool:

@@ -158,8 +158,8 @@ def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Pat
         sites.setdefault((evidence.site.file, evidence.site.line, evidence.site.function) if evidence.site else None, []).append(evidence)
     claims: List[SiteClaims] = []
     left = _GROUPS
-    own = source.own_line(finding)
-    framed = (own.file, own.line) if own is not None else None
+    line = source.own_line(finding)
+    framed = (line.file, line.line) if line is not None else None
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != framed):
         groups = found.grouped(items, diagnosis.run)
         shown = [_claim(group, quotes, paths) for group in groups[: max(left, 0)]]

@@ -36,8 +36,8 @@ def rendered(values: Any, masker: Masker) -> str:
         loader=loader, autoescape=True, finalize=inert, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     style, script = (source(name) for name in ("style.css", "script.js"))
-    own = {"style": Markup(style), "script": Markup(script), "policy": escape(policy(style, script)), "eol": Markup("\n")}  # noqa: S704  # the package's own files
-    return environment.get_template("page.html.j2").render(**values, **own, data=lambda value: Markup(as_json(value, masker)))  # noqa: S704  # escaped
+    fixed = {"style": Markup(style), "script": Markup(script), "policy": escape(policy(style, script)), "eol": Markup("\n")}  # noqa: S704  # the package's own files
+    return environment.get_template("page.html.j2").render(**values, **fixed, data=lambda value: Markup(as_json(value, masker)))  # noqa: S704  # escaped
 
 
 def source(name: str) -> str:
@@ -64,8 +64,8 @@ def _inert(value: Any, masker: Masker) -> Any:
     if isinstance(value, str):
         return safe.visible(masker.page(value))
     if isinstance(value, dict):
-        return {key: _inert(one, masker) for key, one in value.items()}
-    return [_inert(one, masker) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: _inert(item, masker) for key, item in value.items()}
+    return [_inert(item, masker) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 _QUESTIONS = 12

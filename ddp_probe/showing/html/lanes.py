@@ -90,25 +90,25 @@ def placed(spans: Sequence[Span], most: int, length: float) -> List[PlacedSpan]:
 
     The times in which nothing moved are below what the rank was in.
     """
-    found = _rows([span for span in spans if span.kind != HANG])
+    rows = _rows([span for span in spans if span.kind != HANG])
     gap = length / 4000 if length > 0 else 1.0
-    while len(found) > most and gap < length:
-        found = _bundled(found, gap)
+    while len(rows) > most and gap < length:
+        rows = _bundled(rows, gap)
         gap *= 2
-    return found + [
-        PlacedSpan(span, 1 + max((one.row for one in found if one.span.end > span.begin), default=-1), 1) for span in spans if span.kind == HANG
+    return rows + [
+        PlacedSpan(span, 1 + max((row.row for row in rows if row.span.end > span.begin), default=-1), 1) for span in spans if span.kind == HANG
     ]
 
 
 def _rows(spans: Sequence[Span]) -> List[PlacedSpan]:
     """Give each span the first row that is free when it begins."""
     free = [float("-inf")] * DEPTH
-    found: List[PlacedSpan] = []
+    rows: List[PlacedSpan] = []
     for span in sorted(spans, key=lambda time_span: (time_span.begin, -time_span.end)):
         row = next((number for number, until in enumerate(free) if until <= span.begin), DEPTH - 1)
         free[row] = max(free[row], span.end)
-        found.append(PlacedSpan(span, row, 1))
-    return found
+        rows.append(PlacedSpan(span, row, 1))
+    return rows
 
 
 def _bundled(spans: Sequence[PlacedSpan], gap: float) -> List[PlacedSpan]:
@@ -132,10 +132,10 @@ def _alike(time_span: Span, other: Span) -> bool:
 # The words of the lanes: on their bars, in the bars' tooltips, and in the table.
 
 
-def label_of(one: PlacedSpan) -> str:
+def label_of(bar: PlacedSpan) -> str:
     """Return what is written on a bar; if a finding points at it, with the line of the job."""
-    span = one.span
-    return "%s  %s" % (name_of(one), _short(span.site)) if span.guilty and span.site is not None else name_of(one)
+    span = bar.span
+    return "%s  %s" % (name_of(bar), _short(span.site)) if span.guilty and span.site is not None else name_of(bar)
 
 
 def name_of(span: PlacedSpan) -> str:
@@ -143,11 +143,11 @@ def name_of(span: PlacedSpan) -> str:
     return span.span.name if span.size == 1 else WORDS["bar_many"] % (span.size, WORDS["kind_" + span.span.kind])
 
 
-def title_of(one: PlacedSpan, scale: TimeScale) -> str:
+def title_of(bar: PlacedSpan, scale: TimeScale) -> str:
     """Return all that is known of a bar."""
-    span = one.span
+    span = bar.span
     how = WORDS["bar_open"] if not span.ended else WORDS["bar_failed"] if span.failed else ""
-    parts = [name_of(one), WORDS["bar_time"] % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
+    parts = [name_of(bar), WORDS["bar_time"] % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
     parts += ["%s:%d" % (span.site.file, span.site.line)] if span.site is not None and span.site.file else []
     return "; ".join(text for text in parts if text)
 
@@ -258,25 +258,25 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
     count = len(diagnosis.run.processes)
     limit = FEW if count > LANES else LANES
     most = max(_SPANS // max(min(count, limit), 1), 24)
-    found = timeline(diagnosis, limit, min(CALLS, most))
-    length = max(found.end - found.begin, 0.0)
+    times = timeline(diagnosis, limit, min(CALLS, most))
+    length = max(times.end - times.begin, 0.0)
     drawn = length * _MARGIN
-    scale = TimeScale(found.begin, drawn)
-    lanes = [_lane(lane, scale, most, quotes) for lane in found.lanes] if length > 0 else []
-    present = {span.kind for lane in found.lanes for span in lane.spans}
+    scale = TimeScale(times.begin, drawn)
+    lanes = [_lane(lane, scale, most, quotes) for lane in times.lanes] if length > 0 else []
+    present = {span.kind for lane in times.lanes for span in lane.spans}
     return LanesPart(
         lanes,
-        _grouped(found.lanes, lanes) if lanes else [],
+        _grouped(times.lanes, lanes) if lanes else [],
         len(lanes),
-        found.of,
+        times.of,
         [kind for kind in KINDS if kind in present] + ([MEMORY] if any(bar.kind == MEMORY for lane in lanes for bar in lane.bars) else []),
         axis_ticks(length, drawn),
         length,
         drawn,
-        _busy(found, length),
-        date_of(found.begin),
+        _busy(times, length),
+        date_of(times.begin),
         seconds(length),
-        len({lane.host for lane in found.lanes if lane.host}) > 1,
+        len({lane.host for lane in times.lanes if lane.host}) > 1,
     )
 
 
@@ -285,7 +285,7 @@ def _grouped(lanes: Sequence[Lane], parts: Sequence[LanePart]) -> List[LaneGroup
     alike: Dict[Any, List[int]] = {}
     for number, lane in enumerate(lanes):
         alike.setdefault(_end_of(lane), []).append(number)
-    groups = [group for found in alike.values() for group in ([found] if len(found) >= _ALIKE else [[number] for number in found])]
+    groups = [group for numbers in alike.values() for group in ([numbers] if len(numbers) >= _ALIKE else [[number] for number in numbers])]
     groups.sort(key=lambda group: (not lanes[group[0]].guilty, len(group), group[0]))
     return [LaneGroup(_who([lanes[number] for number in group], parts[group[0]].who), [parts[number] for number in group]) for group in groups]
 
@@ -303,10 +303,10 @@ def _end_of(lane: Lane) -> Any:
     return lane.ending, of_last, frozenset(span.kind for span in lane.spans), frozenset(mark.kind for mark in lane.marks)
 
 
-def _busy(found: Timeline, length: float) -> float:
+def _busy(times: Timeline, length: float) -> float:
     """Return how long it was until all ranks that stood still to the end did so, if the rest of the run is most of it; else 0."""
-    stood = [span.begin for lane in found.lanes for span in lane.spans if span.kind == HANG and not span.ended]
-    busy = (max(stood) - found.begin) * 1.05 if stood else 0.0
+    stood = [span.begin for lane in times.lanes for span in lane.spans if span.kind == HANG and not span.ended]
+    busy = (max(stood) - times.begin) * 1.05 if stood else 0.0
     return busy if 0 < busy < length / 4 else 0.0
 
 
@@ -331,17 +331,17 @@ def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
     )
 
 
-def _bar(one: PlacedSpan, scale: TimeScale) -> LaneBar:
-    span = one.span
+def _bar(placed_span: PlacedSpan, scale: TimeScale) -> LaneBar:
+    span = placed_span.span
     letters = _ROOM * scale.share(span.end - span.begin)
-    label = label_of(one)
+    label = label_of(placed_span)
     return LaneBar(
         scale.at(span.begin),
         scale.at(scale.begin + span.end - span.begin),
-        one.row,
+        placed_span.row,
         span.kind,
         label if len(label) + 2 <= letters else "",
-        title_of(one, scale),
+        title_of(placed_span, scale),
         "failed" if span.failed else "" if span.ended else "open",
         letters < _THIN,
         span.guilty,

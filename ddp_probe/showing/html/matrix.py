@@ -67,7 +67,7 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) ->
     table = ranks_table.rows_of([_with_counts(state, counts.get(state.rank, {})) for state in states], guilty)
     held = [_named(row, known, counts, relative=table.relative) for row in table.rows]
     devices = _devices(held)
-    rows = [_row(row, own, devices, _link(row, known, quotes)) for row, own in zip(table.rows, held)]
+    rows = [_row(row, counts, devices, _link(row, known, quotes)) for row, counts in zip(table.rows, held)]
     return Matrix(
         devices,
         rows,

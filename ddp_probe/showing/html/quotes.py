@@ -42,13 +42,13 @@ class Quotes:
 
     def link(self, at: LogLine) -> LineLink:
         """Return where a line will be."""
-        found = self._links.get(at)
-        if found is None:
+        known = self._links.get(at)
+        if known is None:
             label = log_line(at, self._run)
             if len(self._links) >= MOST:
                 return LineLink("", label)
-            found = self._links[at] = LineLink("line-%d" % (len(self._links) + 1), label)
-        return found
+            known = self._links[at] = LineLink("line-%d" % (len(self._links) + 1), label)
+        return known
 
     def read(self) -> List[QuotedLine]:
         """Return the lines, in the order in which they were asked for."""

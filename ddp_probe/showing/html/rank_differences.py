@@ -52,8 +52,8 @@ class EnvironmentPart(NamedTuple):
 
 def environment_part(run: Run, quotes: Quotes) -> EnvironmentPart:
     """Compare the first lines of all ranks."""
-    found = hardware_skew.skew_of(run)
-    cards = [] if found is None else [found]
+    differing = hardware_skew.skew_of(run)
+    cards = [] if differing is None else [differing]
     by_kind = (("variable", environment_skew.skews(run)), ("version", version_skew.skews(run)), ("card", cards))
     rows = [_row(kind, skew, run, quotes) for kind, skews in by_kind for skew in skews]
     starts = [process for process in run.processes if process.start is not None]

@@ -40,8 +40,8 @@ class StackPart(NamedTuple):
 def part(run: Run) -> StackPart:
     """Return the stacks of the main threads."""
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
-    stacks = [one for one in map(rank_stacks.recorded, logs) if one is not None]
-    root = rank_stacks.tree((one.rank, thread) for one in stacks for thread in one.threads if thread.main)
+    stacks = [each for each in map(rank_stacks.recorded, logs) if each is not None]
+    root = rank_stacks.tree((each.rank, thread) for each in stacks for thread in each.threads if thread.main)
     return StackPart(list(stack_page.sources(stacks)), _branch(root, 0) if root.ranks else None)
 
 

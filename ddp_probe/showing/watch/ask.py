@@ -80,7 +80,7 @@ def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> C
         stacks += [left] if left is not None else []
         if left is None or not states[each.rank]:
             silent[each.rank] = _silence(each, states[each.rank] or each.state(), wait, fault)
-    return Collected(sorted(stacks, key=lambda one: one.rank), silent)
+    return Collected(sorted(stacks, key=lambda stacks: stacks.rank), silent)
 
 
 def _latest(logs: Sequence[str]) -> List[str]:

@@ -44,18 +44,18 @@ class LiveStandings(NamedTuple):
 
 def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
-    found = _not_running(positions)
-    if any(each.state == STOPPED for each in positions if each.rank in found) or not any(map(_waits, positions)):
-        return found
+    stopped = _not_running(positions)
+    if any(each.state == STOPPED for each in positions if each.rank in stopped) or not any(map(_waits, positions)):
+        return stopped
     ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
     groups = standing.groups_of(ranks.values())
     unknown = {*absent, *(standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
     parted = split(LiveStandings(ranks, groups, unknown))
     if parted is None or not parted.blame:
-        return found
-    told = _Reasons(parted, {each.rank: each for each in positions})
-    return {rank: found.get(rank) or told.of(rank) for rank in parted.blame}
+        return stopped
+    reason_of = _Reasons(parted, {each.rank: each for each in positions})
+    return {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
 
 
 def _waits(position: Position) -> bool:
@@ -103,7 +103,7 @@ class _Reasons:
         where = "%s of step %d" % (position.phase, position.step) if parted.what in PASSES else _call(position)
         if parted.kind == ALONE:
             return "is in %s, and most of its group is not" % where
-        wait = next((one for one in parted.circle if position.rank in one.here), parted)
+        wait = next((each for each in parted.circle if position.rank in each.here), parted)
         return "is in %s, which %s not reach" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
 
     def _elsewhere(self, position: Position) -> str:

@@ -252,14 +252,14 @@ def _now(head: Header, state: str, ended_at: float) -> float:
 
 
 def _state(head: Header, path: str) -> str:
-    found = _kernel_state(watched_files.log_of(path), head.pid, head.host, head.born, head.boot)
-    return OFF if found == RUNNING and head.closed_ns else found
+    state = _kernel_state(watched_files.log_of(path), head.pid, head.host, head.born, head.boot)
+    return OFF if state == RUNNING and head.closed_ns else state
 
 
 def state_by_log(log: str, pid: int, host: str, born: int, boot: str) -> str:
     """Return the state of a process that has a log and no ledger."""
-    found = _kernel_state(log, pid, host, born, boot) if pid else GONE
-    return NO_LEDGER if found in (RUNNING, ELSEWHERE) else found
+    state = _kernel_state(log, pid, host, born, boot) if pid else GONE
+    return NO_LEDGER if state in (RUNNING, ELSEWHERE) else state
 
 
 def _kernel_state(log: str, pid: int, host: str, born: int, boot: str) -> str:

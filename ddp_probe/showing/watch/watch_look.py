@@ -72,13 +72,13 @@ class JoiningRanks:
     def positions(self, led: Set[int]) -> List[Position]:
         """Return the positions of the ranks that have a log and run, and are not among those with a ledger."""
         logs = {watched_files.rank_of(log): log for log in watched_files.logs(self._folders)}
-        found = [
+        joining = [
             position for rank, log in sorted(logs.items()) if rank not in led for position in [_joining(rank, log)] if position.state not in OVER
         ]
-        if found and time.monotonic() - self._asked >= _EVERY:
-            self._ask({position.rank for position in found})
+        if joining and time.monotonic() - self._asked >= _EVERY:
+            self._ask({position.rank for position in joining})
         now = time.monotonic()
-        return [position._replace(site=self._sites.get(position.rank), seconds=now - self._since.get(position.rank, now)) for position in found]
+        return [position._replace(site=self._sites.get(position.rank), seconds=now - self._since.get(position.rank, now)) for position in joining]
 
     def _ask(self, ranks: Set[int]) -> None:
         for stacks in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
@@ -182,7 +182,7 @@ class LiveView:
             head = ledger.header
             if position is not None and head is not None and (position.rank not in ranks or ranks[position.rank][0] <= head.wall_ns):
                 ranks[position.rank], headers[position.rank] = (head.wall_ns, position), (path, head)
-        size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
+        size = max(ranks.values(), key=lambda pair: pair[0])[1].world_size if ranks else 0
         chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
         kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
@@ -194,7 +194,7 @@ class LiveView:
                 chosen, out = by_stack, elsewhere(by_stack)
         told = {each.rank: self._memory.of(watched_files.log_of(headers[each.rank][0])) for each in chosen}
         memory = {rank: held for rank, held in told.items() if held is not None}
-        compared = {rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in kept.items()}
+        compared = {rank: lateness.member(pair.steps, pair.sums, pair.groups, pair.pairs) for rank, pair in kept.items()}
         late = lateness.late(compared)
         if late is not None and not out:
             host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
@@ -252,10 +252,10 @@ def _nearer(position: Position, path: str, head: Header) -> Position:
 
 def _last_written(folders: List[str]) -> float:
     """Return when a log of the run was written last, for runs that have ended."""
-    found = 0.0
+    latest = 0.0
     for folder in folders:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl"):
-                    found = max(found, entry.stat().st_mtime)
-    return found
+                    latest = max(latest, entry.stat().st_mtime)
+    return latest

@@ -34,8 +34,8 @@ def logs(places: List[str]) -> List[str]:
 
 def ledgers(places: List[str]) -> List[str]:
     """Return the ledgers in these folders."""
-    found = {file for place in places for suffix in schema.SUFFIXES for file in glob.glob(os.path.join(glob.escape(place), "rank*" + suffix))}
-    return sorted(file for file in found if not (file.endswith(schema.TEXT_SUFFIX) and file[: -len(".txt")] in found))
+    files = {file for place in places for suffix in schema.SUFFIXES for file in glob.glob(os.path.join(glob.escape(place), "rank*" + suffix))}
+    return sorted(file for file in files if not (file.endswith(schema.TEXT_SUFFIX) and file[: -len(".txt")] in files))
 
 
 def log_of(ledger: str) -> str:

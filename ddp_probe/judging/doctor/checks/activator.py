@@ -23,19 +23,19 @@ def found_here(host: Host) -> state.State:
 
 def check(host: Host) -> Answer:
     """Ask the installer."""
-    found = found_here(host)
-    if found.missing:
-        return CHECK.fail(found.because or "Packages are missing.", "%s -m pip install %s" % (_python(), " ".join(found.missing)))
-    if found.name == "active":
-        return CHECK.ok("Active for %s, by %s." % (sys.executable, found.via))
-    if found.name == "outdated":
-        return CHECK.warn("Active for %s. %s" % (sys.executable, found.because), "%s -m ddp_probe install" % _python())
-    if found.name == "absent":
+    seen = found_here(host)
+    if seen.missing:
+        return CHECK.fail(seen.because or "Packages are missing.", "%s -m pip install %s" % (_python(), " ".join(seen.missing)))
+    if seen.name == "active":
+        return CHECK.ok("Active for %s, by %s." % (sys.executable, seen.via))
+    if seen.name == "outdated":
+        return CHECK.warn("Active for %s. %s" % (sys.executable, seen.because), "%s -m ddp_probe install" % _python())
+    if seen.name == "absent":
         return CHECK.warn(
             "Not installed for %s: DDP_PROBE=1 alone records nothing." % sys.executable,
             "%s -m ddp_probe install; or, for one launch, %s -m ddp_probe run -- COMMAND." % (_python(), _python()),
         )
-    return CHECK.fail("It is %s: %s" % (found.name, found.because), "%s -m ddp_probe uninstall; %s -m ddp_probe install" % (_python(), _python()))
+    return CHECK.fail("It is %s: %s" % (seen.name, seen.because), "%s -m ddp_probe uninstall; %s -m ddp_probe install" % (_python(), _python()))
 
 
 def _python() -> str:

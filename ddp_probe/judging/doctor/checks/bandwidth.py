@@ -21,7 +21,7 @@ def check(host: Host) -> Answer:
     failed = live_ranks.judge(host, CHECK, ("bandwidth",))
     if failed:
         return failed
-    slowest = max(live_ranks.launch(host).facts("bandwidth").values(), key=lambda found: float(found["seconds"]))
+    slowest = max(live_ranks.launch(host).facts("bandwidth").values(), key=lambda facts: float(facts["seconds"]))
     megabytes, seconds = slowest["bytes"] / (1 << 20), slowest["seconds"]
     made = plan(host)
     return CHECK.ok(

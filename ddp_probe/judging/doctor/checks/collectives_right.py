@@ -28,7 +28,11 @@ def check(host: Host) -> Answer:
 def _remedy(host: Host) -> str:
     """Name the backend of the cards if another one was asked for."""
     made = plan(host)
-    own = made.known.backends[0] if made.cards and made.known and made.known.backends else ""
-    if own and made.backend == "gloo" and made.device != "cuda":
-        return "gloo does not carry tensors of %s cards. Use the backend %s in init_process_group, here with --backend %s." % (made.device, own, own)
+    backend = made.known.backends[0] if made.cards and made.known and made.known.backends else ""
+    if backend and made.backend == "gloo" and made.device != "cuda":
+        return "gloo does not carry tensors of %s cards. Use the backend %s in init_process_group, here with --backend %s." % (
+            made.device,
+            backend,
+            backend,
+        )
     return ""

@@ -31,13 +31,13 @@ def check(host: Host) -> Answer:
         folders.setdefault(_there(path), name)
     low, shown = [], []
     for path, name in folders.items():
-        found = os.statvfs(path)
-        if not found.f_blocks:  # /proc and its like hold no files of anybody.
+        usage = os.statvfs(path)
+        if not usage.f_blocks:  # /proc and its like hold no files of anybody.
             continue
-        free = found.f_frsize * found.f_bavail
+        free = usage.f_frsize * usage.f_bavail
         shown.append("%s (%s): %s free" % (name, path, in_bytes(free)))
-        if free < _LEAST or (found.f_files > 0 and found.f_favail < _INODES):
-            low.append((path, name, "%s (%s) has %s and %d inodes free" % (name, path, in_bytes(free), found.f_favail)))
+        if free < _LEAST or (usage.f_files > 0 and usage.f_favail < _INODES):
+            low.append((path, name, "%s (%s) has %s and %d inodes free" % (name, path, in_bytes(free), usage.f_favail)))
     if not low:
         return CHECK.ok("; ".join(shown) + ".")
     return CHECK.warn(

@@ -23,9 +23,9 @@ def check(host: Host) -> Answer:
     if not there:
         here = rank_info(host.environ)
         return CHECK.ok("Rank %d of %s, according to %s." % (here.rank, here.world_size, here.launcher) if here.rank is not None else "None is set.")
-    found = list(_problems(host, there))
-    if found:
-        return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(dict.fromkeys(remedy for _, remedy in found)))
+    problems = list(_problems(host, there))
+    if problems:
+        return CHECK.fail(" ".join(saw for saw, _ in problems), " ".join(dict.fromkeys(remedy for _, remedy in problems)))
     return CHECK.ok(", ".join("%s=%s" % (name, host.environ[name]) for name in there) + ".")
 
 

@@ -21,15 +21,15 @@ def check(host: Host) -> Answer:
     if not address:
         return CHECK.skipped("No address is given: a launcher on one host chooses 127.0.0.1.")
     try:
-        found = sorted({entry[4][0] for entry in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)})
+        addresses = sorted({entry[4][0] for entry in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)})
     except OSError as exc:
         return CHECK.fail("%s does not resolve on this host: %s." % (address, exc.strerror or exc), _remedy(host))
-    own = [one for one in found if _is_own(str(one))]
-    here = ", an address of this host" if own else ""
-    shown = address if found == [address] else "%s is %s" % (address, ", ".join(map(str, found)))
-    if not own and launch_command.is_rank_0_here(host):
+    local = [each for each in addresses if _is_own(str(each))]
+    here = ", an address of this host" if local else ""
+    shown = address if addresses == [address] else "%s is %s" % (address, ", ".join(map(str, addresses)))
+    if not local and launch_command.is_rank_0_here(host):
         return CHECK.fail("%s is not an address of this host, which starts rank 0." % shown, _remedy(host))
-    if own and launch_command.hosts(host) > 1 and all(str(one).startswith("127.") or one == "::1" for one in found):
+    if local and launch_command.hosts(host) > 1 and all(str(each).startswith("127.") or each == "::1" for each in addresses):
         return CHECK.fail(
             "%s is the loopback address, but %d hosts are to meet there." % (shown, launch_command.hosts(host)),
             "Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there.",

@@ -17,12 +17,12 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Ask mmengine in a child."""
     known = cards.accelerator(host)
-    told = host.ask("mmengine_facts", cards.importable_module(host, known) if known else "")
-    if told.last.get("installed") is False:
+    reply = host.ask("mmengine_facts", cards.importable_module(host, known) if known else "")
+    if reply.last.get("installed") is False:
         return CHECK.skipped("mmengine is not installed.")
-    if not told.ended_well:
-        return CHECK.fail("A child that imports mmengine.device %s." % told.how(), "See the whole error: python -c 'import mmengine.device'.")
-    answer, version = told.last["device"], told.last["version"]
+    if not reply.ended_well:
+        return CHECK.fail("A child that imports mmengine.device %s." % reply.how(), "See the whole error: python -c 'import mmengine.device'.")
+    answer, version = reply.last["device"], reply.last["version"]
     if known is None or not cards.count(host):
         return CHECK.ok("mmengine %s returns %r, and there is no card." % (version, answer))
     wanted = cards.device_type(known)

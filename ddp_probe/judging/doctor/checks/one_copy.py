@@ -21,9 +21,9 @@ _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 def check(host: Host) -> Answer:
     """Compare what is installed with what would be imported."""
     packages = packages_of(host)
-    found = list(_problems(packages))
-    if found:
-        return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
+    problems = list(_problems(packages))
+    if problems:
+        return CHECK.fail(" ".join(saw for saw, _ in problems), " ".join(remedy for _, remedy in problems))
     there = ", ".join(name for name in KNOWN_PACKAGES if packages.origin(name))
     return CHECK.ok("%s: each is installed once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
 

@@ -27,17 +27,17 @@ def check(host: Host) -> Answer:
     clash = live_ranks.shared_cards(host)
     if clash:
         return CHECK.fail(clash, _remedy(host))
-    found = live_ranks.launch(host).facts("set_device")
-    without = [rank for rank in range(made.ranks) if rank not in found]
+    facts = live_ranks.launch(host).facts("set_device")
+    without = [rank for rank in range(made.ranks) if rank not in facts]
     if without:
         return CHECK.blocked("It needs group-starts: %s did not come as far as set_device." % named(without))
-    by = "UUIDs or bus ids" if all(each["identity"] for each in found.values()) else "numbers, because the runtime reports no UUID and no bus id"
-    return CHECK.ok("%d ranks have %d cards, compared by their %s." % (made.ranks, len(found), by), *_cards(host))
+    by = "UUIDs or bus ids" if all(each["identity"] for each in facts.values()) else "numbers, because the runtime reports no UUID and no bus id"
+    return CHECK.ok("%d ranks have %d cards, compared by their %s." % (made.ranks, len(facts), by), *_cards(host))
 
 
 def _cards(host: Host) -> Tuple[str, ...]:
-    found = live_ranks.launch(host).facts("set_device")
-    return tuple("rank %d: %s %s" % (rank, each["card"], each["identity"]) for rank, each in sorted(found.items()))
+    facts = live_ranks.launch(host).facts("set_device")
+    return tuple("rank %d: %s %s" % (rank, each["card"], each["identity"]) for rank, each in sorted(facts.items()))
 
 
 def _remedy(host: Host) -> str:

@@ -19,10 +19,10 @@ def check(host: Host) -> Answer:
     """Ask the file system."""
     path = os.path.join(host.dev, "shm")
     try:
-        found = os.statvfs(path)
+        usage = os.statvfs(path)
     except OSError as exc:
         return CHECK.fail("%s cannot be used: %s." % (path, exc.strerror), "Mount it: mount -t tmpfs -o size=8g tmpfs %s" % path)
-    size, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+    size, free = usage.f_frsize * usage.f_blocks, usage.f_frsize * usage.f_bavail
     said = "%s has %s, %s free." % (path, in_bytes(size), in_bytes(free))
     if not os.access(path, os.W_OK):
         return CHECK.fail("This user cannot write to %s." % path, "Mount it so that everybody can write: mount -o remount,mode=1777 %s" % path)

@@ -17,10 +17,10 @@ def check(host: Host) -> Answer:
     answer = host.ask("torch_facts")
     if not answer.answers:
         return CHECK.fail("A child that imports torch %s." % answer.how())
-    found = answer.last
-    built = ", ".join("%s %s" % pair for pair in sorted(found["built"].items())) or "the CPU and plugins"
+    facts = answer.last
+    built = ", ".join("%s %s" % pair for pair in sorted(facts["built"].items())) or "the CPU and plugins"
     if not answer.ended_well:
-        return CHECK.fail("torch %s is imported, and then the child %s." % (found["torch"], answer.how()))
-    if not found["distributed"]:
-        return CHECK.fail("torch %s was built without torch.distributed." % found["torch"], "Install a build of torch with USE_DISTRIBUTED=1.")
-    return CHECK.ok("torch %s, built for %s, from %s." % (found["torch"], built, found["file"]))
+        return CHECK.fail("torch %s is imported, and then the child %s." % (facts["torch"], answer.how()))
+    if not facts["distributed"]:
+        return CHECK.fail("torch %s was built without torch.distributed." % facts["torch"], "Install a build of torch with USE_DISTRIBUTED=1.")
+    return CHECK.ok("torch %s, built for %s, from %s." % (facts["torch"], built, facts["file"]))

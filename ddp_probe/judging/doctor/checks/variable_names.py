@@ -81,14 +81,14 @@ def meant_by(name: str) -> str:
     return best[1] if best[0] <= allowed and min(len(name), len(best[1])) > 3 else ""
 
 
-def _distance(one: str, other: str) -> int:
+def _distance(name: str, other: str) -> int:
     """Return how many letters must be changed, added, left out or swapped with their neighbour."""
     rows = [list(range(len(other) + 1))]
-    for i, a in enumerate(one, 1):
+    for i, a in enumerate(name, 1):
         row = [i]
         for j, b in enumerate(other, 1):
             best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and b == one[i - 2]:
+            if i > 1 and j > 1 and a == other[j - 2] and b == name[i - 2]:
                 best = min(best, rows[-2][j - 2] + 1)
             row.append(best)
         rows.append(row)

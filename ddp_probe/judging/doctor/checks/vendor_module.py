@@ -32,6 +32,6 @@ def check(host: Host) -> Answer:
             "See the whole error: python -c 'import torch, %s'. Then reinstall %s in the version that the vendor provides for torch %s."
             % (module, module, answer.last.get("torch", "")),
         )
-    found = answer.last
-    version = " %s" % found["module_version"] if found.get("module_version") else ""
-    return CHECK.ok("%s%s, from %s." % (module, version, found.get("module_file", "")))
+    facts = answer.last
+    version = " %s" % facts["module_version"] if facts.get("module_version") else ""
+    return CHECK.ok("%s%s, from %s." % (module, version, facts.get("module_file", "")))

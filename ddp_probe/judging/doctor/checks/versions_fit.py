@@ -18,9 +18,9 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Compare the versions that are known not to fit."""
     packages = packages_of(host)
-    found = list(_misfits(packages))
-    if found:
-        return CHECK.warn(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
+    misfits = list(_misfits(packages))
+    if misfits:
+        return CHECK.warn(" ".join(saw for saw, _ in misfits), " ".join(remedy for _, remedy in misfits))
     there = ["%s %s" % (name, packages.version(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if packages.version(name)]
     return CHECK.ok("No conflict between %s is known." % ", ".join(there))
 

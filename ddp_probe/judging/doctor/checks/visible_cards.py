@@ -25,9 +25,9 @@ def check(host: Host) -> Answer:
     given = [(name, host.environ[name]) for name in known.visible if name in host.environ]
     if not given:
         return CHECK.ok("None of %s is set: every rank sees all cards." % ", ".join(known.visible) if known.visible else "No variable is known.")
-    found = [problem for name, value in given for problem in _problems(host, known, name, value)]
-    if found:
-        return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(dict.fromkeys(remedy for _, remedy in found)))
+    problems = [problem for name, value in given for problem in _problems(host, known, name, value)]
+    if problems:
+        return CHECK.fail(" ".join(saw for saw, _ in problems), " ".join(dict.fromkeys(remedy for _, remedy in problems)))
     return CHECK.ok("%s." % ", ".join("%s=%s" % pair for pair in given))
 
 

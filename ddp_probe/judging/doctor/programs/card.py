@@ -30,8 +30,8 @@ def _wrong(torch: Any, card: Any) -> str:
     """Return what is wrong with a product of small whole numbers, which every number format of a card holds exactly."""
     left = (torch.arange(64).reshape(8, 8) % 4).float()
     expected = left @ left + 1
-    found = (left.to(card) @ left.to(card) + 1).cpu()
-    differ = int((found != expected).sum())
+    computed = (left.to(card) @ left.to(card) + 1).cpu()
+    differ = int((computed != expected).sum())
     return "%d of 64 numbers differ from those of the CPU" % differ if differ else ""
 
 

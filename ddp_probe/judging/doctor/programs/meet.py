@@ -34,7 +34,7 @@ class Hub:
         self._left = 0
         self._roster: Dict[str, Any] = {}
         self._all: Dict[str, Any] = {}
-        self._door = Door(listening, token, lambda one: threading.Thread(target=self._serve, args=(one,), daemon=True).start())
+        self._door = Door(listening, token, lambda visitor: threading.Thread(target=self._serve, args=(visitor,), daemon=True).start())
         self._door.open()
 
     def hold(self, seconds: float) -> None:
@@ -67,9 +67,9 @@ class Hub:
                 return
             self._until(lambda: bool(self._roster), _FOREVER)
             line.send(self._roster)
-            found = line.receive(_FOREVER)
+            message = line.receive(_FOREVER)
             with self._changed:
-                self._found[said["rank"]] = found
+                self._found[said["rank"]] = message
                 self._changed.notify_all()
             self._until(lambda: bool(self._all), _FOREVER)
             line.send(self._all)
@@ -133,9 +133,9 @@ def try_links(rank: int, ranks: Dict[str, Any], master: str) -> Dict[str, Any]:
 def _try(other: int, known: Dict[str, Any], master: str) -> Dict[str, Any]:
     """Connect to a host; if it connected from its loopback, it is the host of the store, at another address."""
     address = master if str(known["address"]).startswith(_LOOPBACK) else str(known["address"])
-    own = route(address)
-    own = own if own[0] else route(master)  # without a route to the other host, this host is known by its way to rank 0
-    tried = {"address": address, "port": known["port"], "from": own}
+    local = route(address)
+    local = local if local[0] else route(master)  # without a route to the other host, this host is known by its way to rank 0
+    tried = {"address": address, "port": known["port"], "from": local}
     begun = time.time()
     try:
         line = Line(socket.create_connection((address, known["port"]), _SECONDS))
@@ -155,10 +155,10 @@ def route(address: str) -> Tuple[str, str]:
         family, kind, number, _, where = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, number) as probe:
             probe.connect(where)
-            own = str(probe.getsockname()[0])
+            local = str(probe.getsockname()[0])
     except OSError:
         return "", ""
-    return own, interface(own)
+    return local, interface(local)
 
 
 def gloo_address() -> str:
@@ -178,10 +178,10 @@ def interface(address: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
-                found = fcntl.ioctl(probe, _GET_ADDRESS, struct.pack("256s", name.encode()[:15]))
+                packed = fcntl.ioctl(probe, _GET_ADDRESS, struct.pack("256s", name.encode()[:15]))
             except OSError:  # it has no address
                 continue
-            if socket.inet_ntoa(found[20:24]) == address:
+            if socket.inet_ntoa(packed[20:24]) == address:
                 return name
     return ""
 

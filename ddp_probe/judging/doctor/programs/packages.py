@@ -26,13 +26,13 @@ def _origin(name: str) -> str:
 
 def _installed() -> Dict[str, List[Tuple[str, str]]]:
     """Return version and folder of every distribution by name, in the order of the path."""
-    found: Dict[str, List[Tuple[str, str]]] = {}
-    for one in metadata.distributions():
-        name = (one.metadata["Name"] or "").lower().replace("_", "-")
-        place = (one.version, os.path.realpath(str(one.locate_file(""))))
-        if place not in found.setdefault(name, []):
-            found[name].append(place)
-    return found
+    copies: Dict[str, List[Tuple[str, str]]] = {}
+    for distribution in metadata.distributions():
+        name = (distribution.metadata["Name"] or "").lower().replace("_", "-")
+        place = (distribution.version, os.path.realpath(str(distribution.locate_file(""))))
+        if place not in copies.setdefault(name, []):
+            copies[name].append(place)
+    return copies
 
 
 if __name__ == "__main__":

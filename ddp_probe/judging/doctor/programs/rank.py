@@ -45,12 +45,12 @@ def _card(torch: Any, types: str, attribute: str, vendor: Any) -> Any:
     index = int(os.environ["LOCAL_RANK"])
     runtime = runtime_of(torch, vendor, attribute)
     with stage("set_device") as facts:
-        found = device(torch, types, index)
+        chosen = device(torch, types, index)
         if types != "cpu":
             set_device(runtime, index)
             found_identity = identity(runtime, index)
-            facts.update(card=str(found), identity=found_identity)
-    return found
+            facts.update(card=str(chosen), identity=found_identity)
+    return chosen
 
 
 def _collectives(job: _Job) -> None:
@@ -66,10 +66,10 @@ def _collectives(job: _Job) -> None:
         job.dist.barrier()
 
 
-def _expect(job: _Job, found: Any, wanted: float) -> None:
+def _expect(job: _Job, got: Any, wanted: float) -> None:
     """Raise if an element is not what the collective must return."""
-    if not job.torch.equal(found.cpu(), job.torch.full(found.shape, float(wanted))):
-        raise ValueError("the result is %s, and has to be %s everywhere" % (found.cpu().tolist(), wanted))
+    if not job.torch.equal(got.cpu(), job.torch.full(got.shape, float(wanted))):
+        raise ValueError("the result is %s, and has to be %s everywhere" % (got.cpu().tolist(), wanted))
 
 
 def _ddp_step(job: _Job) -> None:
