@@ -48,7 +48,7 @@ RULE = Rule(
         Printed(r"Default backend not registered for device : (?P<kind>\w+)", says="No backend is registered for {kind}."),
         Printed(
             r"A CPU backend must be enabled for async save",
-            says="Saving in the background exchanges tensors on the CPU, and the process group has a backend for cards alone.",
+            says="Saving in the background exchanges tensors on the CPU, but the process group has a backend only for cards.",
         ),
         Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not accept tensors on cards."),
     ),

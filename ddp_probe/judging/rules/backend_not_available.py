@@ -46,7 +46,7 @@ RULE = Rule(
         ),
         Printed(
             r"No rendezvous handler for (?P<scheme>env|tcp)://",
-            says="This torch cannot meet by {scheme}://: builds for Windows before 1.8 have file:// alone.",
+            says="This torch cannot meet by {scheme}://: builds for Windows before 1.8 have only file://.",
         ),
         Printed(
             r"Could not retrieve or create the backend|(?:CCL|ccl|%s) (?:backend )?is not (?:available|registered|supported)" % BACKENDS,

@@ -39,12 +39,12 @@ RULE = Rule(
         Printed(
             r"You requested (?:gpu|GPU)s?: (?P<asked>\[[\d, ]+\])\s*But your machine only has: \[0\]",
             beside=r"gpus-per-task|gpu-bind",
-            says="The job asks for cards {asked}, and each task sees only its own, as card 0: leave --gpus-per-task and --gpu-bind out.",
+            says="The job asks for cards {asked}, but each task sees only its own, as card 0: leave --gpus-per-task and --gpu-bind out.",
             ranks=False,
         ),
         Printed(
             r"The selected device indices (?P<asked>\[[^\]\n]*\]) don't match the local rank values",
-            says="The job selects cards {asked}, and DeepSpeed gives local rank N card N: select them by CUDA_VISIBLE_DEVICES instead.",
+            says="The job selects cards {asked}, but DeepSpeed gives local rank N card N: select them by CUDA_VISIBLE_DEVICES instead.",
             ranks=False,
         ),
         Printed(

@@ -33,7 +33,7 @@ RULE = Rule(
         ),
         Printed(
             r"EL0004\)?:[^\n]*Failed to allocate memory|EI0011\)?:[^\n]*Failed to allocate \[?\d+\]? bytes of NPU memory",
-            says="CANN finds no room on the card: the job needs more than it has, or another process holds it.",
+            says="The card has no free memory for CANN: the job needs more than it has, or another process holds it.",
         ),
         Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="The job needs more memory than the card has."),
     ),

@@ -60,7 +60,10 @@ RULE = Rule(
         ),
         Printed(
             r"Number of GPUs used for current experiment is not consistent with the checkpoint|Cannot automatically rescale lr in resuming",
-            says="The checkpoint is of a job with another number of cards: start as many, or let mmengine scale the learning rate (auto_scale_lr).",
+            says=(
+                "The checkpoint is from a job with a different number of cards: start as many, or let mmengine scale the learning rate "
+                "(auto_scale_lr)."
+            ),
             ranks=False,
         ),
         Printed(
@@ -71,7 +74,7 @@ RULE = Rule(
         Printed(
             r"Trying to restore (?P<what>optimizer|learning rate scheduler) state but checkpoint contains only the model"
             r"|You have configured \d+ optimizers but the checkpoint contains \d+",
-            says="The checkpoint has no state for this optimizer or scheduler: resume from one that was saved with it, or load the weights alone.",
+            says="The checkpoint has no state for this optimizer or scheduler: resume from one that was saved with it, or load only the weights.",
             ranks=False,
         ),
         Printed(

@@ -52,7 +52,10 @@ RULE = Rule(
             r"DistBackendError: NCCL error [^\n]*(?:remote process exited or there was a network error|unhandled system error)",
             beside=r"\bin (?:_all_gather_flat_param|_?unshard\w*|full_tensor|_zero3_consolidated\w*)\b",
             nowhere=r"\bin (?:forward|backward)\b|out of memory|OutOfMemory|SIGKILL|exitcode: ?-|Segmentation|[Kk]illed",
-            says="While the model is saved, one rank alone gathers its parts, and the others have left: that is a collective, which all must call.",
+            says=(
+                "While the model is saved, only one rank gathers its parts, and the others have left: that is a collective, which all ranks "
+                "must call."
+            ),
             ranks=False,
         ),
     ),

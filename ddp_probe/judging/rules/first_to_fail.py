@@ -54,13 +54,13 @@ RULE = Rule(
         ),
         Printed(
             r"EI0002\b[^\n]*(?:Notify register|operator execution waiting) times out",
-            says="HCCL waited within a collective for a rank that did not come: it failed before, has not come so far, or is not reached.",
+            says="HCCL waited within a collective for a rank that did not arrive: it failed before, has not got that far, or cannot be reached.",
             next="Look in the logs of the other ranks and hosts for an earlier failure, and which collective each of them was in.",
             ranks=False,
         ),
         Printed(
             r"EI0015\b[^\n]*(?:ranktable|cluster information)|EI001[38]\b[^\n]*error CQE",
-            says="HCCL does not get an answer from another rank: it has ended, has not come so far, or is not reached.",
+            says="HCCL does not get an answer from another rank: it has ended, has not got that far, or cannot be reached.",
             next="Look for an earlier failure of that rank; if there is none, HCCL_SOCKET_IFNAME must name the hosts' network on each of them, and "
             "hccn_tool -i 0 -net_health -g shows whether the cards' network works.",
             ranks=False,

@@ -61,7 +61,7 @@ RULE = Rule(
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{1,300}part_\d+\.pkl)'",
             beside=r"collect_results",
-            says="The folder of {path}, in which the ranks collect results, is not there for this rank: it is on another disk, or was removed.",
+            says="The folder of {path}, in which the ranks collect results, does not exist for this rank: it is on another disk, or was removed.",
         ),
         Printed(
             r"(?P<path>\S+) is not an shared directory for rank (?P<rank>\d+)",
@@ -69,7 +69,7 @@ RULE = Rule(
         ),
         Printed(
             r"Expected (?P<all>\d+) of '(?P<name>[^'\n]{1,60})' under '(?P<path>[^'\n]{1,300})' but found (?P<count>\d+) files",
-            says="{path} has {count} of {all} files {name}: each node saved into a disk of its own, or not every rank came to save.",
+            says="{path} has {count} of {all} files {name}: each node saved to its own disk, or not every rank saved.",
             ranks=False,
         ),
         Printed(

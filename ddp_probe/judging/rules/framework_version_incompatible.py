@@ -264,7 +264,7 @@ RULE = Rule(
         Printed(
             r"Error: (?P<need>(?:torch|accelerate|transformers|peft|trl|deepspeed|tokenizers|datasets)[<>=!~][^\n]{1,60}) is required for a normal "
             r"functioning of this module, but found (?P<has>[\w.=+-]+\w)",
-            says="{has} is installed, and {need} is needed.",
+            says="{has} is installed, but {need} is needed.",
             ranks=False,
         ),
         Printed(
@@ -274,7 +274,7 @@ RULE = Rule(
         ),
         Printed(
             r"(?P<what>PyTorch|CUDA|HIP) version mismatch! DeepSpeed ops were compiled and installed with a different version",
-            says="DeepSpeed's operators were built for another {what} than the one that runs: install DeepSpeed again, in this environment.",
+            says="DeepSpeed's operators were built for a different {what} from the one that runs: install DeepSpeed again, in this environment.",
         ),
         Printed(
             r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",

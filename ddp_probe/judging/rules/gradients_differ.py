@@ -6,10 +6,10 @@ RULE = Rule(
     id="DDP709",
     slug="gradients-differ",
     cause="silent_replica_divergence",
-    title="The ranks have different gradients after the exchange: their models have come apart.",
+    title="The ranks have different gradients after the exchange: their models have diverged.",
     symptom="'Fatal error: gradients are inconsistent between workers' of fairseq, with the gradient's norm of each rank.",
     evidence=(
-        "fairseq compares the norm of the gradients of all ranks before each step. It does not say since when they differ, nor why: a rank that "
+        "fairseq compares the norm of the gradients of all ranks before each step. It does not say since when they differ or why: a rank that "
         "skipped a batch (out of memory), parameters that the exchange left out, or cards of several generations."
     ),
     remedy=(

@@ -33,7 +33,7 @@ RULE = Rule(
         ),
         Printed(
             r"(?:rank|endpoint) is absent in RendezvousParameters|Endpoint is missing in endpoint\.",
-            says="The launcher was not told its --node_rank, or the --master_addr and --master_port of the first host.",
+            says="The launcher was not given its --node_rank, or the --master_addr and --master_port of the first host.",
             ranks=False,
         ),
         Printed(
@@ -44,7 +44,7 @@ RULE = Rule(
         Printed(r"nnodes=(?P<value>\S{1,60}) is not in \"MIN:MAX\" format", says="--nnodes={value} is neither a number nor MIN:MAX.", ranks=False),
         Printed(
             r"The rendezvous backend '[^'\n]+' is not registered|rendezvous configuration (?:string must be in format|option '[^'\n]+' must)",
-            says="The launcher does not know the rendezvous that its arguments name, or cannot read its --rdzv_conf.",
+            says="The launcher has no rendezvous of the kind that its arguments name, or cannot read its --rdzv_conf.",
             ranks=False,
         ),
         Printed(
@@ -60,11 +60,13 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"Hostname '(?P<host>[^'\n]+)' not found in hostfile", says="DeepSpeed is to use the host {host}, which its host file lacks.", ranks=False
+            r"Hostname '(?P<host>[^'\n]+)' not found in hostfile",
+            says="DeepSpeed should use the host {host}, which its host file lacks.",
+            ranks=False,
         ),
         Printed(
             r"Num nodes is >1 but no extra nodes available via hostfile|Launching training without ssh, but --node_rank is not set correctly",
-            says="DeepSpeed is to start several hosts, and has no host file with them, or no --node_rank.",
+            says="DeepSpeed should start several hosts, but has no host file with them, or no --node_rank.",
             ranks=False,
         ),
         # accelerate.
@@ -84,17 +86,17 @@ RULE = Rule(
         # Two launchers in one another, or a variable that is the same for all processes.
         Printed(
             r"LOCAL_RANK \((?P<own>-?\d+)\) != OMPI_COMM_WORLD_LOCAL_RANK \((?P<mpi>\d+)\)",
-            says="LOCAL_RANK is {own}, and MPI counts {mpi}: something sets LOCAL_RANK for all processes of a host; take it from MPI.",
+            says="LOCAL_RANK is {own}, but MPI counts {mpi}: something sets LOCAL_RANK for all processes of a host; take it from MPI.",
             ranks=False,
         ),
         Printed(
             r"Mismatch in local rank setting, args\.local_rank=(?P<given>-?\d+) but env\['LOCAL_RANK'\]=(?P<own>-?\d+)",
-            says="LOCAL_RANK is {own}, and the program's argument local_rank {given}: leave the argument out, or read it from LOCAL_RANK.",
+            says="LOCAL_RANK is {own}, but the program's argument local_rank is {given}: leave the argument out, or read it from LOCAL_RANK.",
             ranks=False,
         ),
         Printed(
             r"MPI (?P<what>rank|world size) (?P<mpi>\d+) does not match torch (?:rank|world size) (?P<own>\d+)",
-            says="The {what} is {own} for torch, and {mpi} for MPI: another launcher's variables are set in the processes that mpirun starts.",
+            says="The {what} is {own} for torch, but {mpi} for MPI: another launcher's variables are set in the processes that mpirun starts.",
             ranks=False,
         ),
         Printed(
@@ -112,7 +114,7 @@ RULE = Rule(
         Printed(
             r"execve\(\): (?:torchrun|accelerate|deepspeed|horovodrun|mpirun): No such file or directory"
             r"|(?m:^)[^\n]{0,80}: (?:torchrun|accelerate|deepspeed|horovodrun): (?:command )?not found",
-            says="The launcher is not on PATH where it is to run: activate the environment there, or write python -m torch.distributed.run.",
+            says="The launcher is not on PATH where it should run: activate the environment there, or write python -m torch.distributed.run.",
             ranks=False,
         ),
     ),

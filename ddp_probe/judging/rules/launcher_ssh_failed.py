@@ -27,7 +27,7 @@ RULE = Rule(
         ),
         Printed(
             r"RuntimeError: launcher '[\w.-]+' not installed|OSError: mpirun or mpiexec were not found",
-            says="What is to start the other hosts is not installed on this one: install it (pdsh, mpirun), or start torchrun on each host.",
+            says="The tool that starts the other hosts is not installed on this one: install it (pdsh, mpirun), or start torchrun on each host.",
             ranks=False,
         ),
         Printed(

@@ -91,7 +91,7 @@ RULE = Rule(
         ),
         Printed(
             r"Bootstrap Root : mismatch in rank count from procs (?P<one>\d+) : (?P<two>\d+)",
-            says="WORLD_SIZE is {one} for one process and {two} for another one.",
+            says="WORLD_SIZE is {one} for one process and {two} for another.",
             ranks=False,
         ),
         Printed(

@@ -56,7 +56,7 @@ RULE = Rule(
         ),
         Printed(
             r"[Mm]odule has CPU parameters[^\n]{0,40}sync_module_states=True",
-            says="FSDP is to send the model from one rank to the others, and its parameters are on cpu: move it, or give FSDP its device_id.",
+            says="FSDP should send the model from one rank to the others, but its parameters are on cpu: move it, or give FSDP its device_id.",
         ),
         Printed(
             r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules",

@@ -59,7 +59,7 @@ RULE = Rule(
         ),
         Printed(
             r"device_id (?P<asked>\S+) is out of range\. Please use a device index less than the number of accelerators available: (?P<there>\d+)",
-            says="A rank asks for {asked}, and sees {there} cards.",
+            says="A rank asks for {asked}, but sees {there} cards.",
         ),
         Printed(
             r"You requested to find (?P<asked>\d+) devices but this machine only has (?P<there>\d+) GPUs",
@@ -68,7 +68,7 @@ RULE = Rule(
         ),
         Printed(
             r"local_rank (?P<asked>\d+) exceeds available GPUs in CUDA_VISIBLE_DEVICES",
-            says="The launcher starts local rank {asked}, and CUDA_VISIBLE_DEVICES has no card for it.",
+            says="The launcher starts local rank {asked}, but CUDA_VISIBLE_DEVICES has no card for it.",
             ranks=False,
         ),
         Printed(

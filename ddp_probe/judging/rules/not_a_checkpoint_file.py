@@ -35,7 +35,7 @@ RULE = Rule(
             r"Expected input to be a checkpoint returned by torch\.save|No state_dict found in checkpoint file (?P<path>[^\n]{1,200})"
             r"|\S+ is not a (?:model state|zero) checkpoint|seems a bogus DeepSpeed checkpoint folder"
             r"|The path \S+ does not point to (?:a )?valid (?:full |sharded )?checkpoint",
-            says="What is to be loaded is not a checkpoint of this kind.",
+            says="The file to load is not a checkpoint of this kind.",
         ),
         Printed(r"OSError: Unable to (?:synchronously )?open file \(file signature not found\)"),
     ),

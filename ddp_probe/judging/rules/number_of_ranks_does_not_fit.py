@@ -15,7 +15,7 @@ RULE = Rule(
     id="DDP425",
     slug="number-of-ranks-does-not-fit",
     cause="world_size_wrong",
-    title="The configuration is for another number of ranks than were launched.",
+    title="The configuration is for a different number of ranks from the number launched.",
     symptom=(
         "'does not match the world size', 'does not match num_processes', 'is not divisible by tensor_model_parallel_size', "
         "'Mesh should not be bigger than default world size', 'Invalid parallel dims', or DeepSpeed's 'train_batch_size is not equal to'."
@@ -40,7 +40,7 @@ RULE = Rule(
         ),
         Printed(
             r"You set `--ntasks=%s` in your SLURM bash script, but this variable is not supported" % _MANY,
-            says="SLURM was given --ntasks={size}, and Lightning reads --ntasks-per-node.",
+            says="SLURM was given --ntasks={size}, but Lightning reads --ntasks-per-node.",
             ranks=False,
         ),
         Printed(
@@ -65,7 +65,7 @@ RULE = Rule(
         ),
         Printed(
             r"There are not enough slots available in the system to satisfy the (?P<size>\d+)\s+slots",
-            says="mpirun was asked for {size} processes, and its hosts have fewer slots.",
+            says="mpirun was asked for {size} processes, but its hosts have fewer slots.",
             ranks=False,
         ),
         Printed(
@@ -84,7 +84,7 @@ RULE = Rule(
         Printed(
             r"[Tt]he new group's (?:world size should be less or equal to|rank should be within) (?:the )*world[_ ]size set by init_process_group"
             r"|The arg 'group_size' \(\d+\) must not exceed the world size|The world size \(\d+\) must be divisible by 'group_size=",
-            says="The job makes a group of more ranks, or of other ones, than were launched.",
+            says="The job creates a group of more ranks than were launched, or of different ranks.",
             ranks=False,
         ),
         Printed(
@@ -96,7 +96,7 @@ RULE = Rule(
         Printed(
             r"(?:Error|Exception): (?P<what>[^\n]{0,200}?(?:(?:must|should|needs? to) be (?:evenly )?(?:a )?(?:round )?"
             r"(?:multiple of|divisible by|divided by)|not (?:a )?multiple of|not divisible by) (?:the )?(?:total )?%s)" % _PARTS,
-            says="A size of the job does not fit the number that it is to be divided among: {what}.",
+            says="A size of the job does not fit the number of parts that it is divided into: {what}.",
             ranks=False,
         ),
         Printed(r"Error: [^\n]{0,40}[Bb]atch ?size should match the number of (?:gpus|GPUs)", ranks=False),
@@ -117,7 +117,7 @@ RULE = Rule(
         ),
         Printed(
             r"DeviceMesh only support homogeneous hardware, but found (?P<size>\d+) ranks and (?P<cards>\d+) \w+ devices",
-            says="The world size is {size}, which is no multiple of {cards}, the number of cards of this host.",
+            says="The world size is {size}, which is not a multiple of {cards}, the number of cards of this host.",
             ranks=False,
         ),
         Printed(

@@ -22,7 +22,7 @@ RULE = Rule(
     printed=(
         Printed(
             r"ProcessGroupUCC[^\n]{0,120}failed to init collective, error code -1: Operation is not supported",
-            says="UCC does not have this collective for these tensors, with the parts that it was built with.",
+            says="UCC, as it was built, does not have this collective for these tensors.",
         ),
         Printed(
             r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)",

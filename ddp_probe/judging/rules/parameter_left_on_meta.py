@@ -27,7 +27,7 @@ RULE = Rule(
         Printed(
             r"Cannot copy out of meta tensor; no data!",
             beside=r"[/\\]fsdp[/\\]|_fsdp\b|\bFSDP\(|\bfully_shard\b|FullyShardedDataParallel|[/\\]deepspeed[/\\]",
-            says="A parameter without data (on the meta device) is to be copied to a card.",
+            says="A parameter without data (on the meta device) cannot be copied to a card.",
             ranks=False,
         ),
     ),

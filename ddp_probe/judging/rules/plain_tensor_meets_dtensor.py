@@ -10,7 +10,7 @@ RULE = Rule(
     symptom="'got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor', with FSDP2 or tensor parallelism.",
     evidence=(
         "torch's own message names the operation. With FSDP2 a parameter is a DTensor except in the forward and backward of the module that "
-        "fully_shard was given; the traceback tells which call came past it."
+        "fully_shard was given; the traceback shows which call bypassed it."
     ),
     remedy=(
         "With fully_shard, call the sharded module itself: only its forward gathers the parameters. For another method, "
@@ -28,7 +28,7 @@ RULE = Rule(
         Printed(r"got mixed torch\.Tensor and DTensor", ranks=False),
         Printed(
             r"found no DeviceMesh from dtensor args for (?P<op>[\w.]{1,80})",
-            says="{op} is given a tensor that is divided among the ranks (a DTensor), and takes plain ones only.",
+            says="{op} is given a tensor that is divided among the ranks (a DTensor), but accepts only plain tensors.",
             ranks=False,
         ),
     ),

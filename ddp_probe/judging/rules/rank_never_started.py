@@ -70,7 +70,7 @@ RULE = Rule(
         Printed(_BARRIER, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group" + _EITHER, next=_WHO),
         Printed(
             r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*torchelastic/role_info",
-            says="The launcher of another host did not say which ranks it starts: it was not started, has ended, or does not reach this one.",
+            says="The launcher of another host did not say which ranks it starts: it was not started, has ended, or cannot reach this one.",
             next=_WHO,
         ),
         # A pod that waits for a card: the others wait for its ranks. Later events say that it has got one.

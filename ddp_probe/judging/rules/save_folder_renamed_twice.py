@@ -35,7 +35,7 @@ RULE = Rule(
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<old>[^'\n]*(?:\.(?:pth?|bin|json|safetensors)|global_step\d+|checkpoint-\d+))'(?! ->)",
             beside=r"\bos\.(?:unlink|rmdir)[(,] ?(?:entry\.name|fullname)",
-            says="{old} was gone while its folder was being removed: another rank, or a host on the same folder, removes it, too.",
+            says="{old} was gone while its folder was being removed: another rank, or a host on the same folder, removes it too.",
         ),
         Printed(
             r"\[Errno (?:2|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*\btmp-checkpoint-\d+[^'\n]*)'(?! ->)",

@@ -14,8 +14,8 @@ RULE = Rule(
     ),
     evidence="The library's own message, which names both settings. No rank and no card is at fault.",
     remedy=(
-        "Take one of the two settings out. In a DeepSpeed file write 'auto' for each value that the Trainer has as well. With ZeRO-3 load the model "
-        "without device_map and without low_cpu_mem_usage: it is divided while it is loaded."
+        "Remove one of the two settings. In a DeepSpeed file write 'auto' for each value that the Trainer has as well. With ZeRO-3 load the "
+        "model without device_map and without low_cpu_mem_usage: it is divided while it is loaded."
     ),
     needs=("process.end",),
     printed=(
@@ -36,7 +36,7 @@ RULE = Rule(
         ),
         Printed(
             r"Using --fsdp xxx together with --deepspeed is not possible",
-            says="FSDP and DeepSpeed are both asked for.",
+            says="FSDP and DeepSpeed are both requested.",
             ranks=False,
         ),
         Printed(
@@ -63,7 +63,7 @@ RULE = Rule(
         ),
         Printed(
             r"You cannot specify an? (?P<what>optimizer|scheduler) in the config file and in the code at the same time",
-            says="The {what} is in the DeepSpeed file and in the code.",
+            says="The {what} is both in the DeepSpeed file and in the code.",
             ranks=False,
         ),
         Printed(
@@ -71,29 +71,27 @@ RULE = Rule(
             r"|Passing `optimizers` is not allowed if PyTorch FSDP is enabled|A parameter in the optimizer couldn't be switched to "
             r"its sharded version"
             r"|The optimizer does not seem to reference any FSDP parameters",
-            says="FSDP replaces the parameters, and the optimizer was made for those before.",
+            says="FSDP replaces the parameters, but the optimizer was created for the original ones.",
             ranks=False,
         ),
         Printed(
             r"Error: Expected (?P<module>[\w.]{0,200}) to NOT be FullyShardedDataParallel if using an `auto_wrap_policy`",
-            says=(
-                "A part of the model is wrapped by FSDP already ({module}), and is to be wrapped once more: the program and its launcher both do it."
-            ),
+            says=("A part of the model is already wrapped by FSDP ({module}), and would be wrapped again: the program and its launcher both do it."),
             ranks=False,
         ),
         Printed(
             r"Your model contains `DTensor` parameters, which is incompatible with DDP",
-            says="The model was divided when it was loaded (device_map='auto' under torchrun), and DDP needs it whole on each rank.",
+            says="The model was divided when it was loaded (device_map='auto' under torchrun), but DDP needs it whole on each rank.",
             ranks=False,
         ),
         Printed(
             r"no_sync context manager is incompatible with gradient partitioning logic of ZeRO stage (?P<stage>\d)",
-            says="no_sync keeps gradients back, and ZeRO stage {stage} divides them after each backward pass.",
+            says="no_sync holds gradients back, but ZeRO stage {stage} divides them after each backward pass.",
             ranks=False,
         ),
         Printed(
             r"ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism|AssertionError: MoE not supported with Stage 3",
-            says="The ZeRO stage does not go with the way in which the model is divided.",
+            says="The ZeRO stage is not compatible with the way in which the model is divided.",
             ranks=False,
         ),
         Printed(

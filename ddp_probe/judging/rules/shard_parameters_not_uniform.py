@@ -6,16 +6,16 @@ RULE = Rule(
     id="DDP122",
     slug="shard-parameters-not-uniform",
     cause="shard_parameters_not_uniform",
-    title="FSDP is given parameters of different types, or frozen and trained ones, to hold as one.",
+    title="FSDP is given parameters of different types, or frozen and trained ones, to hold as one flat parameter.",
     symptom="'Must flatten tensors with uniform dtype but got torch.bfloat16 and torch.float32', when FSDP wraps the model.",
     evidence=(
         "FSDP's own message, with both types. Often the base model is loaded in bfloat16, and adapters, norms or a value head that are added later "
         "are float32; or the ranks differ because only rank 0 loads the weights."
     ),
     remedy=(
-        "Bring all parameters to one type before the wrap: model.to(torch.bfloat16), after the last adapter was added; for QLoRA also "
-        "bnb_4bit_quant_storage of the same type. For frozen parameters beside trained ones set use_orig_params=True, or wrap them apart by "
-        "auto_wrap_policy."
+        "Convert all parameters to one type before the wrap: model.to(torch.bfloat16), after the last adapter was added; for QLoRA also "
+        "bnb_4bit_quant_storage of the same type. For frozen parameters beside trained ones set use_orig_params=True, or wrap them separately "
+        "with auto_wrap_policy."
     ),
     needs=("process.end",),
     printed=(

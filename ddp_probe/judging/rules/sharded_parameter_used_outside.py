@@ -10,9 +10,8 @@ RULE = Rule(
     cause="sharded_parameter_used_outside",
     title="A parameter that is divided among the ranks is used while its parts are not together.",
     symptom=(
-        "\"'weight' must be 2-D\", 'weight of size [0]', 'tensors must be 2-D' or 'out of bounds for storage of size 0' with ZeRO-3 or "
-        "FSDP, where the "
-        "same model runs on one card."
+        "\"'weight' must be 2-D\", 'weight of size [0]', 'tensors must be 2-D' or 'out of bounds for storage of size 0' with ZeRO-3 or FSDP, "
+        "while the same model runs on one card."
     ),
     evidence=(
         "With ZeRO-3 and FSDP a rank has a part of each parameter, of shape [0] or one dimension, except in the forward and backward of the "

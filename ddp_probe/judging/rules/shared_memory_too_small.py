@@ -35,7 +35,7 @@ RULE = Rule(
         Printed(
             r"NCCL INFO (?:[\w/]*/)?transport/shm\.cc:\d+ -> 2\b",
             nowhere=r"Permission denied|Too many open files",
-            says="NCCL failed while it made its segment in shared memory (/dev/shm).",
+            says="NCCL failed while it created its segment in shared memory (/dev/shm).",
             ranks=False,
         ),
         Printed(

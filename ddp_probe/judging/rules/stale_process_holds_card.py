@@ -41,7 +41,7 @@ RULE = Rule(
         Printed(r"\[?Device already acquired|Couldn't open device: /dev/(?:accel|vfio)\w*/?\w* \(Device or resource busy\)"),
         Printed(
             r"TPU is already in use by process with pid (?P<pid>\d+)",
-            says="The process {pid} holds the TPU: end it, or wait for its end.",
+            says="Process {pid} holds the TPU: end it, or wait for it to end.",
             ranks=False,
         ),
         Printed(r"(?:TPU is|libtpu\.so (?:is )?)already in use by another process", ranks=False),

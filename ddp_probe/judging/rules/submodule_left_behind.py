@@ -31,7 +31,7 @@ RULE = Rule(
         ),
         Printed(
             r"To support a module with both CPU and GPU params, please pass in device_id",
-            says="FSDP finds some parameters on cpu, and others on a card.",
+            says="Some parameters given to FSDP are on cpu, and others on a card.",
         ),
         Printed(
             wrap_calls.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",

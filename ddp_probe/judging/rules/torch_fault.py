@@ -25,7 +25,7 @@ RULE = Rule(
         Printed(
             r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)",
             unless=r"NVML|INTERNAL ASSERT|CUDA error",
-            says="torch reports a fault of its own.",
+            says="torch reports an internal fault.",
         ),
         Printed(
             r"Segmentation fault|Signal 11 \(SIGSEGV\)|exitcode\s{0,20}: -11\b",

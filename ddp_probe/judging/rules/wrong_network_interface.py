@@ -75,7 +75,7 @@ RULE = Rule(
         ),
         Printed(
             r"enforce fail at [^\n]*gloo[^\n]*ss1\.ss_family == ss2\.ss_family",
-            says="gloo finds an IPv4 address of one rank and an IPv6 address of another one: the hosts resolve their own names differently.",
+            says="gloo gets an IPv4 address of one rank and an IPv6 address of another: the hosts resolve their own names differently.",
         ),
         Printed(
             r"Every node should have a unique IP address\. Got (?P<nodes>\d+) nodes",
