@@ -66,7 +66,7 @@ def _short(place: str) -> str:
 
 
 def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0, say: Language = ENGLISH) -> Iterator[StyledLine]:
-    """Yield what the user needs first: the verdict, the line, and the change. The rule's title comes first if the verdict is in another language."""
+    """Yield what the user needs first: the verdict, the line, and the change; in another language below the rule's title and its remedy."""
     rule = _rule(finding)
     if say is not ENGLISH and rule is not None:
         yield from sentence(say.of(rule, "title"), width, style=STRONG)
@@ -80,8 +80,12 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
         yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
-    general = rule is not None and finding.remedy == rule.remedy
-    yield from paragraph(say.of(rule, "remedy") if general else paths(finding.remedy), width, 4, GOOD)
+    general = say.of(rule, "remedy") if rule is not None else ""
+    translated = rule is not None and general != rule.remedy
+    if translated:
+        yield from paragraph(general, width, 4, GOOD)
+    if rule is None or not translated or finding.remedy != rule.remedy:
+        yield from paragraph(paths(finding.remedy), width, 4, GOOD)
     yield from _changes(finding, diagnosis.run, width, context, say)
     if finding.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)

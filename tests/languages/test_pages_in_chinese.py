@@ -76,14 +76,16 @@ def test_ranks_stay_ranks() -> None:
     assert named == ["rank 3", "rank 0-2, 5", "一个进程", "rank 0，另有 2 段", "rank 0，另有 1 段"]
 
 
-def test_a_general_remedy_is_in_chinese(diagnoses: List[Diagnosis]) -> None:
-    """What a rule says to change in general is in Chinese; a change with the run's own lines stays as it is."""
+def test_a_remedy_is_in_chinese(diagnoses: List[Diagnosis]) -> None:
+    """What a rule says to change in general is in Chinese; a change with the run's own lines follows it as it is."""
     diagnosis = diagnoses[0]
     rule = RULES[diagnosis.findings[0].slug]
-    for remedy, shown in ((rule.remedy, CHINESE.of(rule, "remedy")), ("Write x at train.py:3.", "Write x at train.py:3.")):
+    general = CHINESE.of(rule, "remedy")
+    for remedy, shown, english in ((rule.remedy, general, False), ("Write x at train.py:3.", general + "Write x at train.py:3.", True)):
         diagnosis.findings[0] = replace(diagnosis.findings[0], remedy=remedy)
-        page = "".join(line.text.strip() for line in terminal.lines(diagnosis, 80, say=CHINESE))
-        assert shown.replace(" ", "") in page.replace(" ", "")
+        page = "".join(line.text.strip() for line in terminal.lines(diagnosis, 80, say=CHINESE)).replace(" ", "")
+        assert shown.replace(" ", "") in page
+        assert (remedy.replace(" ", "") in page) == english
 
 
 @pytest.mark.parametrize("form", ["json", "brief", "github", "junit"])
