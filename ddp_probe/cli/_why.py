@@ -10,14 +10,14 @@ def add(exc: ProbeError) -> None:
     if not exc.nothing_recorded:
         return
     try:
-        why, remedy = _found()
+        why, remedy = _first_problem()
     except Exception:  # this interpreter cannot start a child: report the original error
         return
     exc.why = "%s %s" % (exc.why, why)
     exc.what_to_do = "%s, then run the job again. %s" % (remedy.rstrip("."), exc.what_to_do) if remedy else exc.what_to_do
 
 
-def _found() -> "tuple[str, str]":
+def _first_problem() -> "tuple[str, str]":
     from ddp_probe.judging.doctor.check import FAIL, WARN
     from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
     from ddp_probe.judging.doctor.host import Host, Request

@@ -129,5 +129,5 @@ def _stacks(folder: str) -> None:
     from ddp_probe.showing.watch import ask
 
     collected = ask.collect([folder], lambda _: True, 0.0)
-    if collected.found:
+    if collected.stacks:
         paint.write(stack_page.lines(collected._replace(silent={}), max(40, paint.width()), all_threads=False))

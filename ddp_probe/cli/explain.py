@@ -71,7 +71,7 @@ def _page(module: Any, paths: List[str], width: int, say: Any) -> Iterator[Any]:
     from ddp_probe.judging import examples
     from ddp_probe.showing import rule_page
 
-    yield from _own(module, paths, width, say) if paths else ()
+    yield from _in_run(module, paths, width, say) if paths else ()
     yield from rule_page.page(module.RULE, examples.of(module.RULE.slug), width, say)
 
 
@@ -93,7 +93,7 @@ def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Itera
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
             return [StyledLine("%s %s is retired: no rule has this name now." % (number, slug))]
-    matching = [_found(args.name, pages) for pages in (rules, asked)]
+    matching = [_matching(args.name, pages) for pages in (rules, asked)]
     if not any(matching):
         raise _unknown(args.name, [name for rule in rules for name in (rule.slug, rule.id)])
     return [*rule_page.listing(matching[0], width, say), *doctor_page.listing(matching[1], width, say)]
@@ -108,7 +108,7 @@ def _groups(rules: Sequence[Any], checks: Sequence[Any], say: Any) -> Iterable[A
     yield from rule_page.ways(say)
 
 
-def _found(name: str, pages: Sequence[Any]) -> List[Any]:
+def _matching(name: str, pages: Sequence[Any]) -> List[Any]:
     """Return the rules or checks of a group, or those with all of these words in a text of theirs, in either language."""
     from ddp_probe.showing.language import CHINESE
 
@@ -133,7 +133,7 @@ def _texts(page: Any, other: Any) -> Iterator[str]:
             yield from (str(getattr(page, field)), other.of(page, field))
 
 
-def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
+def _in_run(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's source."""
     from ddp_probe.judging.rules import rule_of
     from ddp_probe.reading import bundled

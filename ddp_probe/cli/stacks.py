@@ -79,10 +79,10 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
 
     folders = watched_files.folders(path)
     collected = ask.collect(folders, _parse.ranks_of(args.rank), wait)
-    if not collected.found:
+    if not collected.stacks:
         raise _nothing(collected, folders[0])
     if args.folded:
-        _write(args.folded, collected.found, all_threads=args.threads)
+        _write(args.folded, collected.stacks, all_threads=args.threads)
         return 0
     width = max(40, paint.width())
     page = stack_page.raw(collected, width) if args.raw else stack_page.lines(collected, width, all_threads=args.threads)

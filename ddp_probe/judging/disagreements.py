@@ -33,7 +33,7 @@ def abandoned(run: Run) -> Optional[Abandoned]:
     """Return the first such call, if the ledgers of those that left hold all that they made."""
     standings = standings_of(run)
     calls = [
-        Abandoned(rank, phase, _told(phase), standings.ranks[rank].wall(phase.left_ns), _without(standings, rank, phase))
+        Abandoned(rank, phase, _described_call(phase), standings.ranks[rank].wall(phase.left_ns), _without(standings, rank, phase))
         for rank, phase in _lost_calls(standings)
     ]
     return min((call for call in calls if call.left), key=lambda call: call.when, default=None)
@@ -45,7 +45,7 @@ def _lost_calls(standings: Standings) -> Iterator[Tuple[int, Union[Record, Phase
         yield from ((rank, phase) for phase in standing.ledger.phases if _failed(phase) and phase.name in (BACKWARD, FORWARD))
 
 
-def _told(call: Union[Record, Phase]) -> str:
+def _described_call(call: Union[Record, Phase]) -> str:
     words = spoken(call) if isinstance(call, Phase) else described(call.op, call.elements, call.dtype, call.peer)
     return words + _at(call.site)
 

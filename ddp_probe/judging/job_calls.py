@@ -34,17 +34,17 @@ def names(edit: change.InSource) -> Optional[change.Names]:
     job_file = job_source.read(edit.site.file) if edit.site.file.endswith(".py") else None
     lines = job_file.text.splitlines() if job_file is not None else []
     tree = parsed(lines) if job_file is not None else None
-    own = own_call(lines, tree, edit) if tree is not None else None
-    if own is None or tree is None:
+    in_source = call_in_source(lines, tree, edit) if tree is not None else None
+    if in_source is None or tree is None:
         return None
-    known = {**names_of(own), **device_of(own, tree)}
-    was = given(own.call, edit) if isinstance(edit, change.Argument) else None
+    known = {**names_of(in_source), **device_of(in_source, tree)}
+    was = given(in_source.call, edit) if isinstance(edit, change.Argument) else None
     if was is not None:
-        known.update({"was": operand(lines, was)}, **{} if was in own.call.args else {"keyword": ""})
+        known.update({"was": operand(lines, was)}, **{} if was in in_source.call.args else {"keyword": ""})
     return {name: " ".join(text.split()) for name, text in known.items() if len(text) <= _LONGEST}
 
 
-class Own(NamedTuple):
+class CallInSource(NamedTuple):
     """A call in the job's source: the lines, the call, and its statement."""
 
     lines: List[str]
@@ -60,10 +60,10 @@ class Own(NamedTuple):
     @property
     def alone(self) -> bool:
         """Return whether the call is a whole statement, alone on its lines."""
-        own = isinstance(self.statement, ast.Expr) and self.statement.value is self.call
+        whole = isinstance(self.statement, ast.Expr) and self.statement.value is self.call
         row, right = position(self.lines, *end(self.statement))
         after = self.lines[row][right:].strip()
-        return own and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and (not after or after.startswith("#"))
+        return whole and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and (not after or after.startswith("#"))
 
 
 # --- finding the call
@@ -77,15 +77,15 @@ def parsed(lines: List[str]) -> Optional[ast.Module]:
         return None
 
 
-def own_call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optional[Own]:
+def call_in_source(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optional[CallInSource]:
     """Return the call that an edit means; None if it is not there, or not alone of its kind."""
     number, called = edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0, getattr(edit, "call", "")
-    found: List[Own] = []
+    found: List[CallInSource] = []
     others = other_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and _at_line(node, number):
             calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and _at_line(each, number)]
-            found += [Own(lines, call, node) for call in calls if _meant(call, called, others)]
+            found += [CallInSource(lines, call, node) for call in calls if _meant(call, called, others)]
     if not found or (number == 0 and len(found) > 1):
         return None
     if not called:
@@ -101,8 +101,8 @@ def other_names(tree: ast.Module) -> Dict[str, str]:
         if isinstance(node, ast.ImportFrom):
             found.update({each.asname: each.name for each in node.names if each.asname})
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            own = _dotted(node.value)
-            found.update({node.targets[0].id: own} if own else {})
+            dotted = _dotted(node.value)
+            found.update({node.targets[0].id: dotted} if dotted else {})
     return found
 
 
@@ -158,17 +158,17 @@ def text_of(lines: List[str], node: ast.AST) -> str:
 # --- the values of the names in an edit
 
 
-def names_of(own: Own) -> Dict[str, str]:
+def names_of(in_source: CallInSource) -> Dict[str, str]:
     """Return what the names in an edit stand for in a call."""
-    given = [text_of(own.lines, value) for value in own.call.args]
-    given += ["%s=%s" % (item.arg, text_of(own.lines, item.value)) for item in own.call.keywords if item.arg]
-    keywords = [item for item in own.call.keywords if item.arg not in _SECOND]
-    values = [*own.call.args, *(item.value for item in keywords)]
-    values[1:1] = [item.value for item in own.call.keywords if item.arg in _SECOND]
+    given = [text_of(in_source.lines, value) for value in in_source.call.args]
+    given += ["%s=%s" % (item.arg, text_of(in_source.lines, item.value)) for item in in_source.call.keywords if item.arg]
+    keywords = [item for item in in_source.call.keywords if item.arg not in _SECOND]
+    values = [*in_source.call.args, *(item.value for item in keywords)]
+    values[1:1] = [item.value for item in in_source.call.keywords if item.arg in _SECOND]
     names = {"args": ", ".join(given)}
-    names.update(zip(("first", "second"), (operand(own.lines, value) for value in values)))
-    if isinstance(own.call.func, ast.Attribute):
-        names["on"] = text_of(own.lines, own.call.func.value)
+    names.update(zip(("first", "second"), (operand(in_source.lines, value) for value in values)))
+    if isinstance(in_source.call.func, ast.Attribute):
+        names["on"] = text_of(in_source.lines, in_source.call.func.value)
     return names
 
 
@@ -184,13 +184,13 @@ def filled(code: str, names: Dict[str, str]) -> Optional[str]:
     return None if "$" in text else text
 
 
-def device_of(own: Own, tree: ast.Module) -> Dict[str, str]:
+def device_of(in_source: CallInSource, tree: ast.Module) -> Dict[str, str]:
     """Return an expression for the model's device: the job's `device` if it is a torch.device, else one read from the model."""
-    if any(_is_device(node, own) for scope in _scopes(tree, own) for node in scope):
+    if any(_is_device(node, in_source) for scope in _scopes(tree, in_source) for node in scope):
         return {"device": "device"}
-    model = own.call.args[0] if own.call.args else next((item.value for item in own.call.keywords if item.arg == "module"), None)
+    model = in_source.call.args[0] if in_source.call.args else next((item.value for item in in_source.call.keywords if item.arg == "module"), None)
     is_name = isinstance(model, (ast.Name, ast.Attribute))
-    return {"device": "next(%s.parameters()).device" % text_of(own.lines, model)} if model is not None and is_name else {}
+    return {"device": "next(%s.parameters()).device" % text_of(in_source.lines, model)} if model is not None and is_name else {}
 
 
 def given(call: ast.Call, edit: change.Argument) -> Optional[ast.expr]:
@@ -203,16 +203,16 @@ def given(call: ast.Call, edit: change.Argument) -> Optional[ast.expr]:
     return next((item.value for item in call.keywords if edit.name and item.arg == edit.name), None)
 
 
-def _scopes(tree: ast.Module, own: Own) -> Iterator[List[ast.stmt]]:
+def _scopes(tree: ast.Module, in_source: CallInSource) -> Iterator[List[ast.stmt]]:
     yield tree.body
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= own.call.lineno <= (node.end_lineno or 0):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= in_source.call.lineno <= (node.end_lineno or 0):
             yield node.body
 
 
-def _is_device(node: ast.stmt, own: Own) -> bool:
-    if not isinstance(node, ast.Assign) or node.lineno >= own.statement.lineno:
+def _is_device(node: ast.stmt, in_source: CallInSource) -> bool:
+    if not isinstance(node, ast.Assign) or node.lineno >= in_source.statement.lineno:
         return False
     return any(isinstance(target, ast.Name) and target.id == "device" for target in node.targets) and "torch.device(" in text_of(
-        own.lines, node.value
+        in_source.lines, node.value
     )

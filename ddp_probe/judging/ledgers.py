@@ -59,7 +59,7 @@ def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optio
         return None
     last, site = found[-1]
     before = next((one for _, one in reversed(found) if (one.file, one.line) != (site.file, site.line)), None)
-    moves = len({_own(look.frames) for look, _ in found}) > 1
+    moves = len({_job_frames(look.frames) for look, _ in found}) > 1
     doing = task([(frame.file, frame.function) for frame in last.frames]) or (SERVED if last.is_served else "")
     return OwnLine(site, last.at, before, moves, doing, last.is_dump and len(looks) == 1)
 
@@ -96,7 +96,7 @@ def _came_after(process: LoggedProcess, when: float) -> bool:
     return process.stood_until is not None and when > process.stood_until
 
 
-def _own(frames: Sequence[schema.Site]) -> _Frames:
+def _job_frames(frames: Sequence[schema.Site]) -> _Frames:
     """Return the lines of the job's code: library code that waits may be at other lines each time."""
     return tuple((frame.file, frame.line) for frame in own_frames(frames))
 
@@ -107,7 +107,7 @@ _PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahe
 class Standing(LedgerStanding):
     """The place where one rank stands, by its ledger and its log."""
 
-    __slots__ = ("_own", "is_lost", "process")
+    __slots__ = ("_own_line", "is_lost", "process")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         stood = process.stood_until is not None
@@ -126,7 +126,7 @@ class Standing(LedgerStanding):
         self.until = self._until(run)
         self.is_alive = run.stands_until(process) is not None
         self.runs = self.until > process.last_when
-        self._own: Optional[Tuple[Optional[OwnLine]]] = None
+        self._own_line: Optional[Tuple[Optional[OwnLine]]] = None
 
     def records(self) -> List[Record]:
         """Return the calls that the ledger holds, read again."""
@@ -148,10 +148,10 @@ class Standing(LedgerStanding):
     @property
     def own(self) -> Optional[OwnLine]:
         """Return the line of the job at which its stacks show it, if it is in no call and has not left."""
-        if self._own is None:
+        if self._own_line is None:
             free = self.inside is None and self.left is None
-            self._own = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
-        return self._own[0]
+            self._own_line = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
+        return self._own_line[0]
 
     @property
     def site(self) -> Optional[schema.Site]:

@@ -110,15 +110,15 @@ def _blocks(source: ast.AST) -> Iterator[List[ast.stmt]]:
 
 def _is_plain(loop: _Loop, line: int) -> bool:
     """Tell whether each pass reaches a line, and nothing leaves the loop before its end."""
-    nodes = list(_own(loop.body))
+    nodes = list(_without_functions(loop.body))
     if any(isinstance(node, _LEAVES) for node in nodes):
         return False
     return not any(isinstance(node, _CHOOSES) and node.lineno <= line <= _last(node) for node in nodes)
 
 
-def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+def _without_functions(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """Yield what is inside these nodes, without functions that are defined there."""
     for node in nodes:
         if not isinstance(node, _FUNCTIONS):
             yield node
-            yield from _own(list(ast.iter_child_nodes(node)))
+            yield from _without_functions(list(ast.iter_child_nodes(node)))

@@ -276,7 +276,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     yield rule.found(
         ranks=sorted(ranks),
         verdict=_verdict(rule, first),
-        evidence=first_of([_shown(match) for match in _one_a_rank(decisive)]),
+        evidence=first_of([_shown(match) for match in _first_of_each_rank(decisive)]),
         when=first.failure.when if from_probe else float(_line(first)),
         explains=[match.failure for match in decisive],
         confidence=HIGH if from_probe else LOW,
@@ -298,7 +298,7 @@ def _shown(match: Match) -> Evidence:
     return line(LogLine(match.failure.at.file, at), cut(match.failure.source[(match.failure.at.file, at)], 300))
 
 
-def _one_a_rank(several: List[Match]) -> List[Match]:
+def _first_of_each_rank(several: List[Match]) -> List[Match]:
     return list({match.failure.rank: match for match in reversed(several)}.values())[::-1]
 
 

@@ -29,7 +29,7 @@ _SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"
 _LOWER = {rule.HIGH: rule.MEDIUM, rule.MEDIUM: rule.LOW}
 
 
-class Told(NamedTuple):
+class DumpAnswer(NamedTuple):
     """What the dump of one rank adds, and what it contradicts."""
 
     adds: List[Evidence]
@@ -42,7 +42,7 @@ def beside(finding: Finding, run: Run) -> Finding:
     dumps = flight_recorder.find(sorted({os.path.dirname(process.file) for process in run.processes})) if parted is not None else {}
     if parted is None or not dumps:
         return finding
-    answers = [_told(run, parted, recording) for recording in _read(run, parted, dumps)]
+    answers = [_answer(run, parted, recording) for recording in _read(run, parted, dumps)]
     against = [evidence for each in answers for evidence in each.contradicts]
     alike = {
         evidence.text.partition(": ")[2]: evidence for each in reversed(answers) for evidence in each.adds
@@ -66,19 +66,19 @@ def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]
             yield recording
 
 
-def _told(run: Run, parted: Split, recording: Recording) -> Told:
+def _answer(run: Run, parted: Split, recording: Recording) -> DumpAnswer:
     standing = standings_of(run).ranks[recording.rank]
     process = standing.process
     entries = [entry for entry in recording.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
     if not entries:  # The dump is empty, or a process with this rank has left it that was there before.
-        return Told([], [])
+        return DumpAnswer([], [])
     mine = _record(standing, parted, recording.rank)
     matched = _matching(standing, mine, entries) if mine is not None else None
     contradicts = list(_contradictions(standing, parted, mine, matched, entries, recording))
     last = entries[-1]
     how = " (issued by C++; the ledger does not hold it)" if _from_cpp(last) else ""
     text = "the Flight Recorder of rank %d: its last collective is %s%s" % (recording.rank, _described(last), how)
-    return Told([] if contradicts else [_shown(recording, last, text)], contradicts)
+    return DumpAnswer([] if contradicts else [_shown(recording, last, text)], contradicts)
 
 
 def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:

@@ -111,7 +111,7 @@ class _Folder:
         self._numbers: Dict[int, int] = {}  # By id, which is valid because the events stay alive.
         self._kinds: Dict[int, int] = {}
         self._ledgers = LedgerFolder()
-        self._found: List[Dict[str, Any]] = []
+        self._kept_kinds: List[Dict[str, Any]] = []
 
     def fold(self, processes: Sequence[LoggedProcess], inventory: Inventory, folders: Sequence[str], launch: int) -> HostFold:
         folded = [self._process(process) for process in processes]
@@ -127,7 +127,7 @@ class _Folder:
             launch,
             read,
             self._events,
-            self._found,
+            self._kept_kinds,
             self._ledgers.tables,
             folded,
         )
@@ -162,8 +162,8 @@ class _Folder:
 
     def _kinds_of(self, kinds: Dict[str, KeptKind]) -> int:
         if id(kinds) not in self._kinds:
-            self._kinds[id(kinds)] = len(self._found)
-            self._found.append(kinds)
+            self._kinds[id(kinds)] = len(self._kept_kinds)
+            self._kept_kinds.append(kinds)
         return self._kinds[id(kinds)]
 
 
@@ -195,13 +195,13 @@ class _Unfolder:
     """Makes processes of folded ones."""
 
     def __init__(self, host_fold: HostFold, shared: SharedParts, prefix: str) -> None:
-        self._found, self._shared, self._prefix = host_fold, shared, prefix
+        self._fold, self._shared, self._prefix = host_fold, shared, prefix
         self._events: List[Any] = [None, *map(shared.lightened, host_fold.events)]
         self._kinds = [shared.kinds({name: KeptKind(*kind) for name, kind in kinds.items()}) for kinds in host_fold.kinds]
         self._ledgers = LedgerUnfolder(host_fold.ledgers, shared.sequences)
 
     def processes(self) -> List[LoggedProcess]:
-        return [self._process(folded) for folded in self._found.processes]
+        return [self._process(folded) for folded in self._fold.processes]
 
     def _process(self, folded: FoldedProcess) -> LoggedProcess:
         process = LoggedProcess(self._prefix + folded.file)

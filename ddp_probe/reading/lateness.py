@@ -226,7 +226,7 @@ def _late_of(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
 
 def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateRanks]:
     parts = [name for name in (*PARTS, ELSEWHERE) if name not in waiting]
-    own_times = {rank: _own(steps, parts, waiting) for rank, steps in ranks.items()}
+    own_times = {rank: _own_times(steps, parts, waiting) for rank, steps in ranks.items()}
     middle = {rank: _middle(times) for rank, times in own_times.items()}
     order = sorted(middle, key=lambda rank: middle[rank])
     slow = _split(order, middle)
@@ -244,7 +244,7 @@ def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateR
     return LateRanks(sorted(slow), sorted(rest), count, last_in, typical, took, waited, *_where(ranks, parts, slow, rest))
 
 
-def _own(steps: StepTimes, parts: Sequence[str], waiting: Sequence[str]) -> List[int]:
+def _own_times(steps: StepTimes, parts: Sequence[str], waiting: Sequence[str]) -> List[int]:
     if ELSEWHERE not in parts:
         return steps.added(parts)
     return [took - waited for took, waited in zip(steps.took, steps.added(waiting))]

@@ -92,11 +92,11 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
     run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
     used = {os.path.dirname(process.file) for process in chosen}
     run.folders = [folder for folder in run.folders if any(path == folder or path.startswith(folder + os.sep) for path in used)]
-    run.inventory.notes.append(_one_of(number, groups))
+    run.inventory.notes.append(_other_launches(number, groups))
     return chosen
 
 
-def _one_of(number: int, groups: List[List[LoggedProcess]]) -> str:
+def _other_launches(number: int, groups: List[List[LoggedProcess]]) -> str:
     """Say that there are other launches, and how to read them."""
     folders = sorted({os.path.dirname(process.file) for launch in groups for process in launch})
     which = "the newest" if number == len(groups) else "the last that did not end well" if number == launches.choose(groups) + 1 else "as requested"

@@ -52,14 +52,14 @@ def _forget(scratch: str) -> None:
 
 def put(place: str, address: str) -> None:
     """Copy a file there, in one step as a store does it: nobody reads half of it."""
-    with _told(address):
+    with _explained(address):
         system, there = _system(address)
         system.put_file(place, there)
 
 
 def _bring(address: str, folder: str) -> List[str]:
     """Copy a file, a folder, or what matches a pattern; return the places. With a log come its ledger and stacks, and the models of its folder."""
-    with _told(address):
+    with _explained(address):
         system, there = _system(address)
         matches = sorted(system.glob(there)) if _MAGIC.search(there) else [there.rstrip("/")]
         parents = list(dict.fromkeys(map(posixpath.dirname, matches)))
@@ -130,8 +130,8 @@ def _system(address: str) -> Tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _told(address: str) -> Iterator[None]:
-    """Return in two lines what an exception of a store says: each store has other exceptions."""
+def _explained(address: str) -> Iterator[None]:
+    """Turn an exception of a store into two lines; each store has other exceptions."""
     try:
         yield
     except (ProbeError, KeyboardInterrupt):

@@ -17,7 +17,7 @@ def lines(found: Sequence[Judged], width: int, *, names: bool = False) -> Iterat
     if len(found) > 1:
         yield from _summary(found)
     for judged in found:
-        yield from _one(judged, width, names=names)
+        yield from _checkpoint(judged, width, names=names)
 
 
 def _summary(found: Sequence[Judged]) -> Iterator[StyledLine]:
@@ -29,7 +29,7 @@ def _summary(found: Sequence[Judged]) -> Iterator[StyledLine]:
     yield StyledLine("")
 
 
-def _one(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
+def _checkpoint(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
     word = "being written" if judged.verdict == UNKNOWN and judged.writers else _WORDS[judged.verdict]
     yield StyledLine("%s: %s" % (safe.line(judged.path, 1000), word), _STYLES[judged.verdict])
     for fault in judged.faults[:_FAULTS]:

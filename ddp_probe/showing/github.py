@@ -52,14 +52,14 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
 def _annotations(diagnosis: Diagnosis) -> Iterator[Annotation]:
     for finding in diagnosis.findings:
-        yield _found(finding, diagnosis.run)
+        yield _of_finding(finding, diagnosis.run)
     if diagnosis.verdict == CLEAR:
         yield Annotation(_NOTICE, "ddp_probe", brief_form.clear(diagnosis))
     for reason in questions(diagnosis):
         yield _asked(reason, _NOTICE if diagnosis.verdict == FOUND else WARNING)
 
 
-def _found(finding: Finding, run: Run) -> Annotation:
+def _of_finding(finding: Finding, run: Run) -> Annotation:
     """Return a finding: its verdict, its line, and the change."""
     title = "%s %s%s" % (finding.id, finding.slug, ", %s" % named(finding.ranks) if finding.ranks else "")
     site = source.own_line(finding)

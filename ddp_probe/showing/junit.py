@@ -62,7 +62,7 @@ def _cases(diagnosis: Diagnosis) -> Iterator[Case]:
     yield _verdict(diagnosis)
     paths = Paths(diagnosis.run)
     for finding in diagnosis.findings:
-        yield _found(finding, diagnosis, paths)
+        yield _of_finding(finding, diagnosis, paths)
     outcome = SKIPPED if diagnosis.exit_code() == 1 else ERROR
     for reason in questions(diagnosis):
         parts = [safe.line(reason.because), *(["next: " + safe.line(reason.next)] if reason.next else [])]
@@ -75,7 +75,7 @@ def _verdict(diagnosis: Diagnosis) -> Case:
     return Case(SUITE, "verdict", outcome, diagnosis.verdict, said[0], "\n".join(said)) if outcome else Case(SUITE, "verdict")
 
 
-def _found(finding: Finding, diagnosis: Diagnosis, paths: Paths) -> Case:
+def _of_finding(finding: Finding, diagnosis: Diagnosis, paths: Paths) -> Case:
     """Return a finding; its text is what the report prints for a person."""
     who = " on %s" % named(finding.ranks) if finding.ranks else ""
     lines = "\n".join(safe.line(line.text) for line in found.lines(finding, diagnosis, _WIDTH, paths))

@@ -56,7 +56,7 @@ def applied(lines: List[str], edits: Sequence[change.InSource]) -> Optional[List
     """Return the lines after all edits. They are applied from the last line to the first, so that no edit shifts the line of another."""
     changed: Optional[List[str]] = lines
     for edit in sorted(edits, key=_order):
-        changed = _one(changed, edit) if changed is not None else None
+        changed = _with_edit(changed, edit) if changed is not None else None
     for module in dict.fromkeys(module for edit in edits for module in _modules(edit)):
         changed = added(changed, module) if changed is not None else None
     return changed if changed != lines else None
@@ -75,7 +75,7 @@ def _order(edit: change.InSource) -> Tuple[int, int]:
     return (1, 0) if isinstance(edit, (change.Key, change.Spelling)) else (line, 0)
 
 
-def _one(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
+def _with_edit(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
     if isinstance(edit, change.ConfigLine):
         return [*lines, edit.line]
     if isinstance(edit, change.Import):
@@ -87,14 +87,14 @@ def _one(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
         return _keyed(lines, tree, edit)
     if isinstance(edit, change.Spelling):
         return _spelt(lines, tree, edit)
-    own = job_calls.own_call(lines, tree, edit)
-    if own is None:
+    in_source = job_calls.call_in_source(lines, tree, edit)
+    if in_source is None:
         return None
     if isinstance(edit, change.Argument):
-        return _argument(own, tree, edit)
+        return _argument(in_source, tree, edit)
     if isinstance(edit, change.Lines):
-        return _lines(own, edit)
-    return _rewritten(own, edit) if isinstance(edit, change.Rewritten) else _instead(own, edit)
+        return _lines(in_source, edit)
+    return _rewritten(in_source, edit) if isinstance(edit, change.Rewritten) else _instead(in_source, edit)
 
 
 def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
@@ -106,37 +106,37 @@ def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
 # --- the edits
 
 
-def _argument(own: job_calls.Own, tree: ast.Module, edit: change.Argument) -> Optional[List[str]]:
-    given = job_calls.given(own.call, edit)
+def _argument(in_source: job_calls.CallInSource, tree: ast.Module, edit: change.Argument) -> Optional[List[str]]:
+    given = job_calls.given(in_source.call, edit)
     if not edit.value:
-        return _without(own, edit) if given is not None else own.lines
+        return _without(in_source, edit) if given is not None else in_source.lines
     if given is None and not edit.add:
-        return own.lines
-    names = {**job_calls.names_of(own), **(job_calls.device_of(own, tree) if "$device" in edit.value else {})}
+        return in_source.lines
+    names = {**job_calls.names_of(in_source), **(job_calls.device_of(in_source, tree) if "$device" in edit.value else {})}
     if given is not None:
-        text = job_calls.filled(edit.replace or edit.value, {**names, "was": job_calls.operand(own.lines, given)})
-        return _replaced(own.lines, given, text) if text is not None else None
+        text = job_calls.filled(edit.replace or edit.value, {**names, "was": job_calls.operand(in_source.lines, given)})
+        return _replaced(in_source.lines, given, text) if text is not None else None
     if not edit.name or "$was" in edit.value:
         return None
     text = job_calls.filled(edit.value, names)
-    return _with(own, edit.name, text) if text is not None else None
+    return _with(in_source, edit.name, text) if text is not None else None
 
 
-def _with(own: job_calls.Own, name: str, value: str) -> List[str]:
+def _with(in_source: job_calls.CallInSource, name: str, value: str) -> List[str]:
     """Return the lines with one more keyword; it goes before a final `**`."""
-    spans, text = _spans(own), "%s=%s" % (name, value)
+    spans, text = _spans(in_source), "%s=%s" % (name, value)
     star = next((span for span in spans if span.name == "**"), None)
     if star is None:
-        return _appended(own.lines, own.call, spans[-1] if spans else None, text)
-    flat = "\n".join(own.lines)
+        return _appended(in_source.lines, in_source.call, spans[-1] if spans else None, text)
+    flat = "\n".join(in_source.lines)
     margin = _margin(flat, star)
     return _cut(flat, star.start, star.start, text + (",\n" + margin if not margin.strip() else ", "))
 
 
-def _without(own: job_calls.Own, edit: change.Argument) -> List[str]:
-    if 0 <= edit.position < len(own.call.args):
-        return _replaced(own.lines, own.call.args[edit.position], "None")
-    flat, spans = "\n".join(own.lines), _spans(own)
+def _without(in_source: job_calls.CallInSource, edit: change.Argument) -> List[str]:
+    if 0 <= edit.position < len(in_source.call.args):
+        return _replaced(in_source.lines, in_source.call.args[edit.position], "None")
+    flat, spans = "\n".join(in_source.lines), _spans(in_source)
     number = next(number for number, span in enumerate(spans) if span.name == edit.name)
     start, end = spans[number].start, spans[number].end
     if number + 1 < len(spans):
@@ -153,10 +153,10 @@ class _Span(NamedTuple):
     end: int
 
 
-def _spans(own: job_calls.Own) -> List[_Span]:
+def _spans(in_source: job_calls.CallInSource) -> List[_Span]:
     """Return the parts of the text that are the arguments of a call, in their order. Python 3.8 does not know where a keyword begins."""
-    values = [("", value) for value in own.call.args] + [(item.arg or "**", item.value) for item in own.call.keywords]
-    return sorted((_span(own.lines, name, value) for name, value in values), key=lambda span: span.start)
+    values = [("", value) for value in in_source.call.args] + [(item.arg or "**", item.value) for item in in_source.call.keywords]
+    return sorted((_span(in_source.lines, name, value) for name, value in values), key=lambda span: span.start)
 
 
 def _span(lines: List[str], name: str, value: ast.expr) -> _Span:
@@ -198,36 +198,36 @@ def _appended(lines: List[str], node: ast.AST, last: Optional[_Span], text: str)
     return _cut(flat, last.end, row, ("" if comma else ",") + flat[last.end : row] + margin + text + ("," if comma else "") + "\n")
 
 
-def _lines(own: job_calls.Own, edit: change.Lines) -> Optional[List[str]]:
-    names = job_calls.names_of(own)
-    if own.call.args and not isinstance(own.call.args[0], ast.Name) and any("$first" in line for line in edit.lines):
+def _lines(in_source: job_calls.CallInSource, edit: change.Lines) -> Optional[List[str]]:
+    names = job_calls.names_of(in_source)
+    if in_source.call.args and not isinstance(in_source.call.args[0], ast.Name) and any("$first" in line for line in edit.lines):
         return None
     filled = [job_calls.filled(line, names) for line in edit.lines]
     if None in filled:
         return None
     inner = "    " if edit.condition else ""
-    block = [own.indent + "if %s:" % edit.condition] * bool(edit.condition) + [own.indent + inner + str(line) for line in filled]
-    at = (own.statement.end_lineno or own.statement.lineno) if edit.after else own.statement.lineno - 1
-    return [*own.lines[:at], *block, *own.lines[at:]]
+    block = [in_source.indent + "if %s:" % edit.condition] * bool(edit.condition) + [in_source.indent + inner + str(line) for line in filled]
+    at = (in_source.statement.end_lineno or in_source.statement.lineno) if edit.after else in_source.statement.lineno - 1
+    return [*in_source.lines[:at], *block, *in_source.lines[at:]]
 
 
-def _rewritten(own: job_calls.Own, edit: change.Rewritten) -> Optional[List[str]]:
-    bare = bool(edit.empty) and not own.call.args and not own.call.keywords
-    text = job_calls.filled(edit.empty if bare else edit.text, job_calls.names_of(own))
-    return _replaced(own.lines, own.call, text) if text is not None else None
+def _rewritten(in_source: job_calls.CallInSource, edit: change.Rewritten) -> Optional[List[str]]:
+    bare = bool(edit.empty) and not in_source.call.args and not in_source.call.keywords
+    text = job_calls.filled(edit.empty if bare else edit.text, job_calls.names_of(in_source))
+    return _replaced(in_source.lines, in_source.call, text) if text is not None else None
 
 
-def _instead(own: job_calls.Own, edit: change.Instead) -> Optional[List[str]]:
-    if not own.alone:
+def _instead(in_source: job_calls.CallInSource, edit: change.Instead) -> Optional[List[str]]:
+    if not in_source.alone:
         return None
-    first, last = own.statement.lineno - 1, own.statement.end_lineno or own.statement.lineno
-    names = job_calls.names_of(own)
+    first, last = in_source.statement.lineno - 1, in_source.statement.end_lineno or in_source.statement.lineno
+    names = job_calls.names_of(in_source)
     otherwise = [job_calls.filled(line, names) for line in edit.otherwise]
     if None in otherwise:
         return None
-    block = [own.indent + "if %s:" % edit.condition, *["    " + line for line in own.lines[first:last]]]
-    block += [own.indent + "else:"] * bool(otherwise) + [own.indent + "    " + str(line) for line in otherwise]
-    return [*own.lines[:first], *block, *own.lines[last:]]
+    block = [in_source.indent + "if %s:" % edit.condition, *["    " + line for line in in_source.lines[first:last]]]
+    block += [in_source.indent + "else:"] * bool(otherwise) + [in_source.indent + "    " + str(line) for line in otherwise]
+    return [*in_source.lines[:first], *block, *in_source.lines[last:]]
 
 
 def _spelt(lines: List[str], tree: ast.Module, edit: change.Spelling) -> Optional[List[str]]:
@@ -247,7 +247,7 @@ def _keyed(lines: List[str], tree: ast.Module, edit: change.Key) -> Optional[Lis
         first = _offset(lines, *job_calls.start(node.keys[-1] or node.values[-1]))
         return _appended(lines, node, last._replace(start=first), "%r: %s" % (edit.key, edit.value))
     call = node if isinstance(node, ast.Call) else None
-    return None if call is None else _with(job_calls.Own(lines, call, ast.Pass()), edit.key, edit.value)
+    return None if call is None else _with(job_calls.CallInSource(lines, call, ast.Pass()), edit.key, edit.value)
 
 
 def _of_type(node: ast.AST, of: str) -> bool:

@@ -134,11 +134,11 @@ def _visible(card: schema.Card) -> str:
 
 def _phase(process: LoggedProcess) -> str:
     """Return the phase from the last call that has one."""
-    phases = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
+    phases = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _with_phase(process, name)]
     return max(phases)[1] if phases else "starting"
 
 
-def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
+def _with_phase(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
     """Yield the calls of a kind from which a phase follows: the last one, or, if a call that has returned has none, each that has not."""
     doing, done = _PHASES[name]
     calls = process.kept.of(name, process.offset) if not done else filter(None, [process.kept.one(name, -1, process.offset)])

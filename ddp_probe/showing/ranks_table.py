@@ -52,7 +52,7 @@ def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last
     rows = _fold(rank_states, guilty)
     relative = False
     if len(rank_states) > FEW:
-        numbered = _own(rank_states)
+        numbered = _with_relative_numbers(rank_states)
         relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in numbered)
         rows = _fold(numbered, guilty)
     kept = sorted(rows, key=lambda row: (not row.guilty, -len(row.ranks)))[:ROWS]
@@ -114,7 +114,7 @@ def _natural(name: str) -> List[Tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _own(rank_states: Sequence[RankState]) -> List[RankState]:
+def _with_relative_numbers(rank_states: Sequence[RankState]) -> List[RankState]:
     """Replace a rank's local rank by N in each column where most ranks have it."""
     columns = [column for column in ("devices", "device_ids", "card") if _is_rule(rank_states, column)]
     return [_with_n(state, columns) for state in rank_states]

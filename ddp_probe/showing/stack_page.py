@@ -24,10 +24,10 @@ _PID = re.compile(r"(?<=-CONT )\d+")
 
 def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[StyledLine]:
     """Yield the page: where the stacks are from, the tree of the main threads, those of other threads, who is missing."""
-    yield from _sources(collected.found, width)
-    yield from _tree("", rank_stacks.tree(_main(collected.found)))
+    yield from _sources(collected.stacks, width)
+    yield from _tree("", rank_stacks.tree(_main(collected.stacks)))
     if all_threads:
-        for name, members in _others(collected.found).items():
+        for name, members in _others(collected.stacks).items():
             yield StyledLine("")
             yield from _tree("thread %s, " % name, rank_stacks.tree(members))
     yield from _silent(collected.silent, width)
@@ -35,7 +35,7 @@ def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[St
 
 def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
     """Yield every frame of every thread of every rank."""
-    for stacks in collected.found:
+    for stacks in collected.stacks:
         yield StyledLine("rank %d, from %s at %s" % (stacks.rank, stacks.source, clock(stacks.when)), STRONG)
         for thread in stacks.threads:
             yield StyledLine(safe.line("  thread %s%s" % (thread.name or "without a name", " (main)" if thread.main else "")))

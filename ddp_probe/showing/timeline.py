@@ -76,13 +76,13 @@ class _Lanes:
 
     def __init__(self, diagnosis: Diagnosis, guilty: Set[int], calls: int) -> None:
         self._run, self._guilty, self._calls = diagnosis.run, guilty, calls
-        self._told: Dict[str, List[Mark]] = {}
+        self._finding_marks: Dict[str, List[Mark]] = {}
         for finding in diagnosis.findings:
             for evidence in filter(attrgetter("file"), finding.evidence):
                 mark = Mark(
                     0.0, FINDING, "%s %s: %s" % (finding.id, finding.slug, evidence.text), LogLine(evidence.file, evidence.line), evidence.site
                 )
-                self._told.setdefault(evidence.file, []).append(mark)
+                self._finding_marks.setdefault(evidence.file, []).append(mark)
 
     def lane(self, process: LoggedProcess) -> Lane:
         part = extract(process, self._calls)
@@ -116,12 +116,12 @@ class _Lanes:
 
     def _lines(self, file: str) -> Set[int]:
         """Return the lines of a log, or the records of a ledger, that the findings point at."""
-        return {mark.at.line for mark in self._told.get(file, ()) if mark.at is not None}
+        return {mark.at.line for mark in self._finding_marks.get(file, ()) if mark.at is not None}
 
     def _marks(self, process: LoggedProcess, part: Optional[LedgerExtract], seen: float, ending: str) -> Iterator[Mark]:
         for failed in process.failures[:_MARKS]:
             yield Mark(failed.when, FAILURE, failed.said(300), failed.at, failed.site)
-        marks = [*self._told.get(process.file, ()), *self._told.get(process.ledger_file, ())][:_MARKS]
+        marks = [*self._finding_marks.get(process.file, ()), *self._finding_marks.get(process.ledger_file, ())][:_MARKS]
         times = _times(process, part) if marks else {}
         for mark in marks:
             yield mark._replace(when=times.get(mark.at, seen))

@@ -76,7 +76,7 @@ class Child:
         """Return what it has printed so far: on stdout, or if that is nothing, on stderr."""
         return _text(self._out) or _text(self._err)
 
-    def told(self) -> ChildAnswer:
+    def answer(self) -> ChildAnswer:
         """End it, and return what it printed."""
         code = self.poll()
         seconds = time.monotonic() - self._started if self._seconds is None else self._seconds
@@ -97,11 +97,11 @@ def started(program: str, arguments: Sequence[str], environ: Mapping[str, str]) 
     return Child([sys.executable, "-m", "ddp_probe.judging.doctor.programs." + program, *arguments], environ)
 
 
-def told(child: Child, seconds: float) -> ChildAnswer:
+def answer_of(child: Child, seconds: float) -> ChildAnswer:
     """Wait for a program; return what it printed."""
     try:
         _wait([child], seconds, None)
-        return child.told()
+        return child.answer()
     finally:
         child.end()
 
@@ -118,7 +118,7 @@ def together(
         for program, arguments, environ in programs:
             children.append(started(program, arguments, environ))
         _wait(children, seconds, after_failure)
-        return [child.told() for child in children]
+        return [child.answer() for child in children]
     finally:
         for child in children:
             child.end()

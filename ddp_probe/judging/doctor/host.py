@@ -29,27 +29,27 @@ class Host:
         self.request = request
         self.environ: Mapping[str, str] = dict(os.environ if environ is None else environ)
         self.dev, self.sys, self.proc = dev, sys, proc
-        self._found: Dict[Any, Any] = {}
+        self._answers: Dict[Any, Any] = {}
         self._begun: Dict[Any, children.Child] = {}
 
     def once(self, key: Any, look: Callable[[], _T]) -> _T:
         """Return what a look finds; several checks share it."""
-        if key not in self._found:
-            self._found[key] = look()
-        found: _T = self._found[key]
+        if key not in self._answers:
+            self._answers[key] = look()
+        found: _T = self._answers[key]
         return found
 
     def knows(self, key: Any) -> bool:
         """Return whether a lookup of this name already has a result."""
-        return key in self._found
+        return key in self._answers
 
     def ask(self, program: str, *arguments: str) -> ChildAnswer:
         """Return what a program of programs/ says in a child."""
-        return self.once((program, arguments), lambda: children.told(self._child(program, arguments), self.request.seconds))
+        return self.once((program, arguments), lambda: children.answer_of(self._child(program, arguments), self.request.seconds))
 
     def begin(self, program: str, *arguments: str) -> None:
         """Start a program whose answer will be needed, so that it runs meanwhile."""
-        if (program, arguments) not in self._found:
+        if (program, arguments) not in self._answers:
             self._begun[program, arguments] = self._child(program, arguments)
 
     def _child(self, program: str, arguments: Tuple[str, ...]) -> children.Child:

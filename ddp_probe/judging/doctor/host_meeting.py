@@ -82,7 +82,7 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
 def _why(answer: ChildAnswer) -> str:
     stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "start")
     route = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
-    by = " from %s" % _own(route) if route[0] else ""
+    by = " from %s" % _local_end(route) if route[0] else ""
     return "%s%s: %s" % (stage, by, answer.last["error"]) if answer.last.get("error") else "%s%s: the child %s" % (stage, by, answer.how())
 
 
@@ -102,14 +102,14 @@ def _hosts(ranks: Dict[int, Dict[str, Any]]) -> List[MetHost]:
 
 def _cut(found: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> List[CutLink]:
     return [
-        CutLink(names[rank], names[int(other)], _own(tried["from"]), "%s:%s" % (tried["address"], tried["port"]), tried["error"])
+        CutLink(names[rank], names[int(other)], _local_end(tried["from"]), "%s:%s" % (tried["address"], tried["port"]), tried["error"])
         for rank, links in sorted(found.items())
         for other, tried in sorted(links.items(), key=lambda item: int(item[0]))
         if tried["error"]
     ]
 
 
-def _own(route: Sequence[str]) -> str:
+def _local_end(route: Sequence[str]) -> str:
     return ", ".join(part for part in route if part)
 
 

@@ -78,7 +78,7 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
     at = where(environ)
     try:
         key = agent_key(environ, "gather")
-        at = _told(at, key, request.seconds, environ) if key else at
+        at = _from_agent(at, key, request.seconds, environ) if key else at
         return _brought(at, request, leads=leads_host(environ))
     except (OSError, ValueError, meeting.RefusedError) as exc:
         raise _not_ended(at, "%s." % str(exc).rstrip(".")) from exc
@@ -98,7 +98,7 @@ def _brought(at: MeetingPlace, request: GatherRequest, *, leads: bool, token: st
         return sender.bring(line, at, request.run, leads=leads, token=token)
 
 
-def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> MeetingPlace:
+def _from_agent(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> MeetingPlace:
     """Tell the others the port and the token by the store of torchrun's agent, or return the place that rank 0 has named."""
     task = {"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at, "token": at.token}
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
@@ -125,7 +125,7 @@ def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[
     came: Optional[Came] = None
     try:
         if key:
-            _told(at, key, request.seconds, environ, port)
+            _from_agent(at, key, request.seconds, environ, port)
         came = _taken(hub, request, child.is_alive, draw)
         yield came
     finally:

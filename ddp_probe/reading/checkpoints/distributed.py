@@ -26,7 +26,7 @@ class _Piece(NamedTuple):
     transformed: bool
 
 
-def is_one(folder: str) -> bool:
+def is_checkpoint(folder: str) -> bool:
     """Tell whether a folder is a distributed checkpoint, or the remains of an interrupted save."""
     try:
         held = os.listdir(folder)

@@ -25,7 +25,7 @@ def paths_of(arguments: List[str]) -> List[str]:
                 what="No such file or folder: %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
             )
         for match in matches:
-            paths.extend(_inside(match) if os.path.isdir(match) and not distributed.is_one(match) else [match])
+            paths.extend(_inside(match) if os.path.isdir(match) and not distributed.is_checkpoint(match) else [match])
     return list(dict.fromkeys(paths))
 
 
@@ -34,7 +34,7 @@ def _inside(folder: str) -> List[str]:
     paths: List[str] = []
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        inner = [name for name in folders if distributed.is_one(os.path.join(at, name))]
+        inner = [name for name in folders if distributed.is_checkpoint(os.path.join(at, name))]
         folders[:] = [name for name in folders if name not in inner]
         paths.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
         if len(paths) > _MOST:
@@ -81,7 +81,7 @@ def judge(path: str, *, deep: bool = False, progress: Optional[Progress] = None)
 
 
 def _folder(path: str, judged: Judged, progress: Optional[Progress]) -> None:
-    if distributed.is_one(path):
+    if distributed.is_checkpoint(path):
         distributed.judge(path, judged, progress)
     else:
         raise UnknownError("The folder holds no checkpoint.", "Name a file in it.")

@@ -203,7 +203,7 @@ def _pairs(pairs: List[Any], step: _Step) -> Iterator[_Step]:
         yield _Step(value, step.place if inner else _Place(step.place, name), holder if type(key) is str else None, step.module)
 
 
-class _Found(NamedTuple):
+class _NamelessTensor(NamedTuple):
     """A tensor without its name."""
 
     storage: Optional[Storage]
@@ -213,7 +213,7 @@ class _Found(NamedTuple):
     end: int  # The number of elements that its storage must have.
 
 
-def _add(contents: Contents, made: _Found, step: _Step) -> None:
+def _add(contents: Contents, made: _NamelessTensor, step: _Step) -> None:
     name = _path(step.place)
     tensor = Tensor(name, made.shape, made.dtype, made.device, made.storage.key if made.storage else "")
     contents.tensors.append(tensor)
@@ -231,7 +231,7 @@ def beyond(contents: Contents) -> Iterator[Tuple[Storage, int]]:
             yield contents.storages[key], needed
 
 
-def _tensor(call: PickledCall, depth: int = 0) -> Optional[_Found]:
+def _tensor(call: PickledCall, depth: int = 0) -> Optional[_NamelessTensor]:
     """Return the tensor that a call of one of torch's rebuild functions makes."""
     function, arguments = call.function, call.arguments
     if type(function) is not Global or type(arguments) is not tuple or depth > _NESTED:
@@ -257,24 +257,24 @@ def _is_wrong(call: PickledCall) -> bool:
     return not least <= len(call.arguments) <= most or type(call.arguments[0]) is not PickledCall
 
 
-def _strided(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+def _strided(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
     place, offset, shape, stride = arguments[:4]
     known = storage(place.identity) if type(place) is Persistent else None
     if known is None:
         return None
-    return _Found(known, known.dtype, _numbers(shape), known.device, _end(offset, _numbers(shape), _numbers(stride)))
+    return _NamelessTensor(known, known.dtype, _numbers(shape), known.device, _end(offset, _numbers(shape), _numbers(stride)))
 
 
-def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
     made = _strided(arguments)
     return made._replace(dtype=arguments[6].name) if made and type(arguments[6]) is Global else made
 
 
-def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
     return _tensor(arguments[0], depth + 1) if type(arguments[0]) is PickledCall else None
 
 
-def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
     data = arguments[1]
     values = data[1] if type(data[2]) is not PickledCall or _shape(data[2]) is not None else data[2]
     made = _tensor(values, depth + 1) if type(values) is PickledCall else None
@@ -282,21 +282,21 @@ def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
     return made._replace(shape=shape) if made else None
 
 
-def _meta(arguments: Tuple[Any, ...]) -> Optional[_Found]:
-    return _Found(None, arguments[0].name, _numbers(arguments[1]), "meta", 0)
+def _meta(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
+    return _NamelessTensor(None, arguments[0].name, _numbers(arguments[1]), "meta", 0)
 
 
-def _wrapper(arguments: Tuple[Any, ...]) -> Optional[_Found]:
-    return _Found(None, arguments[1].name, _numbers(arguments[2]), _text(arguments[6]) or "?", 0)
+def _wrapper(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
+    return _NamelessTensor(None, arguments[1].name, _numbers(arguments[2]), _text(arguments[6]) or "?", 0)
 
 
-def _from_numpy(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+def _from_numpy(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
     inner = _tensor(arguments[0], depth + 1) if type(arguments[0]) is PickledCall else None
     dtype = arguments[1].name if type(arguments[1]) is Global else "?"
-    return _Found(inner.storage if inner else None, dtype, inner.shape if inner else (), _text(arguments[2]) or "?", 0)
+    return _NamelessTensor(inner.storage if inner else None, dtype, inner.shape if inner else (), _text(arguments[2]) or "?", 0)
 
 
-def _typed(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+def _typed(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
     """A subclass, or a tensor with attributes: the function and arguments that make it are arguments."""
     return _tensor(PickledCall(arguments[0], arguments[2]), depth + 1)
 

@@ -12,7 +12,7 @@ _OF_OTHERS = re.compile(
     r"[NRHEMC]CCL|[Gg]loo|ProcessGroup|process group|TCPStore|[Tt]imed? ?out"
     r"|Dist(?:Backend|Network|Store)?Error|monitoredBarrier|[Cc]onnect|SIG[A-Z]{3,4}\b"
 )
-_TOLD = re.compile(r"(?<!NCCL )\b(?:INFO|DEBUG|WARN(?:ING)?)\b(?!\|)")  # The level of a line in which a program speaks of failures.
+_REPORT = re.compile(r"(?<!NCCL )\b(?:INFO|DEBUG|WARN(?:ING)?)\b(?!\|)")  # The level of a line in which a program speaks of failures.
 _AGAIN = re.compile(r"[Rr]estart")
 
 
@@ -27,7 +27,7 @@ def survived(failures: List[Failed], went_on: Sequence[Tuple[int, Optional[int]]
     lines = [number for number, _ in went_on]
     for failed in failures:
         if failed.when < last.when and failed.text != last.text:
-            failed.fatal = failed.fatal and not (_is_told(failed) or any(_same(failed, who) for who in _between(failed, last, lines, went_on)))
+            failed.fatal = failed.fatal and not (_is_report(failed) or any(_same(failed, who) for who in _between(failed, last, lines, went_on)))
     return failures
 
 
@@ -41,5 +41,5 @@ def _same(failed: Failed, rank: Optional[int]) -> bool:
     return failed.rank is None or failed.rank == rank
 
 
-def _is_told(failed: Failed) -> bool:
-    return not failed.type and _TOLD.search(failed.headline[:80]) is not None
+def _is_report(failed: Failed) -> bool:
+    return not failed.type and _REPORT.search(failed.headline[:80]) is not None

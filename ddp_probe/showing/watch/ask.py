@@ -28,7 +28,7 @@ class Silence(NamedTuple):
 class Collected(NamedTuple):
     """The stacks of the ranks, and why the others gave none."""
 
-    found: List[rank_stacks.RankStacks]
+    stacks: List[rank_stacks.RankStacks]
     silent: Dict[int, Silence]  # Includes ranks that have only earlier stacks.
 
 

@@ -21,7 +21,7 @@ class _Known(NamedTuple):
     """A ledger as it was read last, and whether the file was at rest then."""
 
     head: bytes
-    found: whole_ledger.Ledger
+    ledger: whole_ledger.Ledger
     at_rest: bool
     end: bytes  # The end of the ring, in the form of a smaller ledger; empty if the whole file was read.
 
@@ -41,7 +41,7 @@ class Glimpses:
                 head = os.pread(file.fileno(), schema.HEADER_BYTES, 0)
                 same = known is not None and known.head == head
                 if known is not None and same and known.at_rest:
-                    return known.found
+                    return known.ledger
                 end, before = _last_bytes(file.fileno(), head)
                 ledger = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
         except OSError as exc:

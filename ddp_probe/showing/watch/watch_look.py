@@ -81,7 +81,7 @@ class JoiningRanks:
         return [position._replace(site=self._sites.get(position.rank), seconds=now - self._since.get(position.rank, now)) for position in joining]
 
     def _ask(self, ranks: Set[int]) -> None:
-        for stacks in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
+        for stacks in ask.collect(self._folders, ranks.__contains__, _WAIT).stacks:
             line = job_line(rank_stacks.main_frames(stacks.threads))
             site = LedgerSite(line.file, line.line, line.function) if line is not None else LedgerSite()
             if self._sites.get(stacks.rank) != site:

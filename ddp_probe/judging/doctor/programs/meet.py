@@ -30,7 +30,7 @@ class Hub:
         self._changed = threading.Condition()
         self._guests = Guests(world, run)
         self.token = self._guests.token
-        self._found: Dict[int, Dict[str, Any]] = {}
+        self._links: Dict[int, Dict[str, Any]] = {}
         self._left = 0
         self._roster: Dict[str, Any] = {}
         self._all: Dict[str, Any] = {}
@@ -48,11 +48,11 @@ class Hub:
             self._guests.closed = True
             self._changed.notify_all()
         rounds = 1 + len(came) // _LINKS_AT_A_TIME
-        self._until(lambda: len(self._found) == len(came), _LINKS * rounds + 2 * _LEAVE)
+        self._until(lambda: len(self._links) == len(came), _LINKS * rounds + 2 * _LEAVE)
         with self._changed:
-            self._all = {"ranks": came, "found": self._found, "strangers": self._guests.strangers, "unknown": self._door.strangers()}
+            self._all = {"ranks": came, "found": self._links, "strangers": self._guests.strangers, "unknown": self._door.strangers()}
             self._changed.notify_all()
-        self._until(lambda: self._left >= len(self._found), _LEAVE)
+        self._until(lambda: self._left >= len(self._links), _LEAVE)
 
     def _until(self, done: Callable[[], bool], seconds: float) -> None:
         with self._changed:
@@ -69,7 +69,7 @@ class Hub:
             line.send(self._roster)
             message = line.receive(_FOREVER)
             with self._changed:
-                self._found[said["rank"]] = message
+                self._links[said["rank"]] = message
                 self._changed.notify_all()
             self._until(lambda: bool(self._all), _FOREVER)
             line.send(self._all)
@@ -208,7 +208,7 @@ def main(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         task = Task(**json.load(file))
     holding = _hold(task) if task.rank == 0 else None
-    line = _connect(task, *(_told(task) if holding is None else holding[1]))
+    line = _connect(task, *(_port_and_token(task) if holding is None else holding[1]))
     with stage("meet"):
         _hello(task, line, holding[2] if holding is not None else "")
         roster = line.receive(task.seconds + _MARGIN)
@@ -239,7 +239,7 @@ def _hold(task: Task) -> "tuple[threading.Thread, Tuple[int, str], str]":
     return thread, (port, token), hub.token
 
 
-def _told(task: Task) -> Tuple[int, str]:
+def _port_and_token(task: Task) -> Tuple[int, str]:
     if not task.agent_key:
         return task.port, task.token
     with stage("store"):
