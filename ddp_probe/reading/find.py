@@ -55,10 +55,11 @@ def runs(folder: str) -> List[str]:
 
 
 def _age(folder: str) -> float:
-    return max((_written(file) for file in _event_files(folder)), default=0.0)
+    return max((written(file) for file in _event_files(folder)), default=0.0)
 
 
-def _written(file: str) -> float:
+def written(file: str) -> float:
+    """Return when a file was last written; 0 if that is unknown."""
     try:
         return os.stat(file).st_mtime
     except OSError:  # A broken link.

@@ -151,7 +151,7 @@ def as_lines(data: bytes) -> str:
     order = _ORDERS.get(data[12:16], "")
     if data[:8] != schema.MAGIC or not order:
         raise ValueError("This is not a ledger of ddp_probe.")
-    head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
+    head = named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
     usual = _usual(head["version"])
     if any(head[name] != usual.get(name) for name in _FIXED):
         raise ValueError("The ledger is of another version.")
@@ -293,14 +293,15 @@ def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, c
     for place in range(max(0, min(count, (len(data) - start) // layout.size))):
         at = start + place * layout.size
         if data[at : at + layout.size].strip(b"\0"):
-            row = _named(fields, layout.unpack_from(data, at))
+            row = named(fields, layout.unpack_from(data, at))
             if "left" in row:
                 left = row.pop("left")
                 row = {**row, "left_ns": left >> 2, "state": _NAMES["state"][left & 3]}
             yield place, row
 
 
-def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> _Row:
+def named(fields: Sequence[schema.Field], values: Sequence[Any]) -> _Row:
+    """Return the values of a row by the names of their fields."""
     return {field.name: value for field, value in zip(fields, values)}
 
 

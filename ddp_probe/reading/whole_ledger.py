@@ -211,7 +211,7 @@ class _Raw:
         self.order = order
         self.before = before
         self._used = _used(data)  # Most rings are not full: what was never written is not looked at.
-        self.head = _named(schema.HEADER, _layout(schema.HEADER, order).unpack_from(data))
+        self.head = ledger_file.named(schema.HEADER, _layout(schema.HEADER, order).unpack_from(data))
         self.at = schema.places(self.head)
 
     def header(self, texts: Dict[int, Any]) -> Header:
@@ -246,7 +246,7 @@ class _Raw:
         known = schema.names(schema.PHASES)
         for place, values in enumerate(self._rows(schema.PHASE, self.at.phases, self.head["phase_size"], self.head["phases"])):
             if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.at.phases, place):
-                row = _named(schema.PHASE, values)
+                row = ledger_file.named(schema.PHASE, values)
                 site = texts.get(row["site"])
                 yield Phase(
                     known.get(place + 1, "phase %d" % (place + 1)),
@@ -308,10 +308,6 @@ class _Host(str):
     """The host's name among the texts."""
 
     __slots__ = ()
-
-
-def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> Dict[str, Any]:
-    return {field.name: value for field, value in zip(fields, values)}
 
 
 def _boot(raw: bytes) -> str:

@@ -16,7 +16,7 @@ from ddp_probe.judging import change
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.moving.bundle import bundle_pages, contents, stage
 from ddp_probe.moving.bundle.stage import Staged
-from ddp_probe.reading import alive, bundled, find, job_source
+from ddp_probe.reading import alive, bundled, find, job_source, process_files
 from ddp_probe.reading.bundled import HeldFile, Manifest
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import LoggedProcess, Run
@@ -113,14 +113,14 @@ class _Maker:
     def _stage(self) -> List[Staged]:
         """Write the files of the run, masked."""
         staged: List[Staged] = []
-        done, everything = 0, sum(_size(member.file) for member in self._contents.parts)
+        done, everything = 0, sum(process_files.size(member.file) for member in self._contents.parts)
         for member in self._contents.parts:
             place = stage.place_of(member, self._masker)
             try:
                 staged.append(stage.part(member, place, self._root, self._masker))
             except stage.LeftOutError as exc:
                 self._manifest.left_out[place] = self._masker.text(str(exc), "why a file is left out")
-            done += _size(member.file)
+            done += process_files.size(member.file)
             if self._progress is not None:
                 self._progress(min(done, everything), everything)
         return staged
@@ -201,13 +201,6 @@ class _Maker:
         with open(self._packed, "wb") as target:
             stage.pack(self._root, [bundled.MANIFEST, *pages, *sorted(staged.place for staged in files)], target)
         return os.path.getsize(self._packed)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def _thinned(data: bytes, path: str, lines: Set[Tuple[str, int]]) -> bytes:

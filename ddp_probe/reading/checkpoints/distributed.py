@@ -12,7 +12,6 @@ from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, Pickled
 from ddp_probe.reading.checkpoints.stored_tensors import Storage
 
 METADATA = ".metadata"
-_FAULTS = 100
 _MODULE = "torch.distributed.checkpoint."
 
 
@@ -112,16 +111,16 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
         if type(name) is not str or type(value) is not PickledCall:
             continue
         if name not in stored:
-            _broken(judged, Damage("The metadata describes %s, and says of no file that it is in there." % name[:200], name[:200]))
+            judged.broken_in_part(Damage("The metadata describes %s, and says of no file that it is in there." % name[:200], name[:200]))
         tensor, parts, covered = _tensor(name, value)
         chunks += parts
         if tensor is not None:
             tensors.append(tensor)
             elements = fill.product(tensor.shape)
             if covered != elements:
-                _broken(judged, Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
+                judged.broken_in_part(Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
     if chunks > pieces:
-        _broken(judged, Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
+        judged.broken_in_part(Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
     fill.tensors(judged, tensors, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in tensors])
     judged.devices = {}
     judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in tensors))[:1000]
@@ -153,12 +152,6 @@ def _dtype(properties: Any) -> str:
     return first.name if type(first) is Global else "?"
 
 
-def _broken(judged: Judged, fault: Damage) -> None:
-    judged.verdict = BROKEN
-    if len(judged.faults) < _FAULTS:
-        judged.faults.append(fault)
-
-
 def _files(folder: str, pieces: List[_Piece], judged: Judged, progress: Optional[Progress]) -> None:
     by_file: Dict[str, List[_Piece]] = {}
     for piece in pieces:
@@ -166,12 +159,12 @@ def _files(folder: str, pieces: List[_Piece], judged: Judged, progress: Optional
     tally = ReadMeter(judged.size or 0 if judged.deep else 0, progress)
     for file, inside in sorted(by_file.items()):
         if os.path.isabs(file) or ".." in file.split("/"):
-            _broken(judged, Damage("The metadata names the file %s, which is outside the folder." % file[:200], file[:200]))
+            judged.broken_in_part(Damage("The metadata names the file %s, which is outside the folder." % file[:200], file[:200]))
             continue
         try:
             fd, status = open_file(os.path.join(folder, file))
         except FileNotFoundError:
-            _broken(judged, Damage("The metadata says that %d tensors or objects are in this file, and it is not there." % len(inside), file))
+            judged.broken_in_part(Damage("The metadata says that %d tensors or objects are in this file, and it is not there." % len(inside), file))
             continue
         try:
             _in_file(FileRange(fd, 0, status.st_size, tally), inside, judged)
@@ -184,11 +177,11 @@ def _in_file(source: FileRange, inside: List[_Piece], judged: Judged) -> None:
         if piece.offset < 0 or piece.length < 0 or piece.offset + piece.length > source.size:
             text = "The file has %d bytes; %s is said to be in bytes %d to %d."
             words = text % (source.size, piece.name[:200], piece.offset, piece.offset + piece.length)
-            _broken(judged, Damage(words, piece.file, source.size))
+            judged.broken_in_part(Damage(words, piece.file, source.size))
             return
         begin = source.read(piece.offset, 4) if piece.length else b""
         if begin != b"PK\x03\x04" and not piece.transformed and piece.length:
-            _broken(judged, Damage("%s should begin here, and does not." % piece.name[:200], piece.file, piece.offset))
+            judged.broken_in_part(Damage("%s should begin here, and does not." % piece.name[:200], piece.file, piece.offset))
             return
         if judged.deep and begin == b"PK\x03\x04":
             _deep(source.part(piece.offset, piece.length), piece, judged)
@@ -201,4 +194,4 @@ def _deep(part: FileRange, piece: _Piece, judged: Judged) -> None:
     except BrokenError as exc:
         one.broken(exc.fault)
     for fault in one.faults if one.verdict == BROKEN else ():
-        _broken(judged, Damage("%s: %s" % (piece.name[:200], fault.text), piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))
+        judged.broken_in_part(Damage("%s: %s" % (piece.name[:200], fault.text), piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))

@@ -5,6 +5,7 @@ from typing import Dict, List, Optional, Tuple
 import msgspec
 
 WHOLE, BROKEN, UNKNOWN = "whole", "broken", "unknown"
+_FAULTS = 100  # Faults of the parts of one checkpoint that are kept.
 
 
 class Damage(msgspec.Struct, omit_defaults=True):
@@ -92,6 +93,12 @@ class Judged(msgspec.Struct):
         """Add a fault, which decides the verdict."""
         self.verdict = BROKEN
         self.faults.append(fault)
+
+    def broken_in_part(self, fault: Damage) -> None:
+        """Add a fault of one of many parts; the first ones are kept."""
+        self.verdict = BROKEN
+        if len(self.faults) < _FAULTS:
+            self.faults.append(fault)
 
 
 class BrokenError(Exception):

@@ -12,7 +12,6 @@ from ddp_probe.shared.schema import UNREADABLE
 
 _LONGEST = 32 << 20
 _SHARDS = 4096
-_FAULTS = 100
 
 JudgeOne = Callable[[str], Judged]
 
@@ -49,11 +48,11 @@ def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_o
     judged.tensors = judged.elements = judged.bytes = 0
     for file in judged.files:
         if os.path.basename(file) != file or file in ("", ".", ".."):
-            _broken(judged, Damage("The index names the file %s, which is outside its folder." % file[:200], file[:200]))
+            judged.broken_in_part(Damage("The index names the file %s, which is outside its folder." % file[:200], file[:200]))
             continue
         shard = _shard(os.path.join(folder, file), judge_one)
         if shard is None:
-            _broken(judged, Damage("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
+            judged.broken_in_part(Damage("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
             continue
         _merge(shard, judged)
         tensors.extend(shard.names)
@@ -86,7 +85,7 @@ def _merge(shard: Judged, judged: Judged) -> None:
 def _compare(file: str, expected: List[str], shard: Judged, judged: Judged) -> None:
     if shard.verdict == BROKEN:
         for fault in shard.faults:
-            _broken(judged, Damage(fault.text, "%s: %s" % (file, fault.record) if fault.record else file, fault.offset, fault.unnoticed))
+            judged.broken_in_part(Damage(fault.text, "%s: %s" % (file, fault.record) if fault.record else file, fault.offset, fault.unnoticed))
         return
     if shard.verdict == UNKNOWN or shard.tensors is None:
         judged.verdict = judged.verdict if judged.verdict == BROKEN else UNKNOWN
@@ -96,13 +95,7 @@ def _compare(file: str, expected: List[str], shard: Judged, judged: Judged) -> N
     missing = [name for name in expected if name not in held]
     if missing:
         text = "The index says that %s is in this file, and it is not%s."
-        _broken(judged, Damage(text % (missing[0][:200], "; nor are %d others" % (len(missing) - 1) if missing[1:] else ""), file))
+        judged.broken_in_part(Damage(text % (missing[0][:200], "; nor are %d others" % (len(missing) - 1) if missing[1:] else ""), file))
     extra = len(held) - len(expected) + len(missing)
     if extra > 0:
         judged.remarks.append("%s has %d tensors that the index does not name." % (file, extra))
-
-
-def _broken(judged: Judged, fault: Damage) -> None:
-    judged.verdict = BROKEN
-    if len(judged.faults) < _FAULTS:
-        judged.faults.append(fault)

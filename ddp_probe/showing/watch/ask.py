@@ -8,7 +8,7 @@ import re
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.reading import alive, log_lines, rank_stacks
+from ddp_probe.reading import alive, find, log_lines, process_files, rank_stacks
 from ddp_probe.showing.watch import watched_files
 
 LOOKED_AT = "looked at"  # The role of a process that `attach` has found: nothing in it can answer.
@@ -38,11 +38,11 @@ class _Rank:
     def __init__(self, log: str) -> None:
         first = log_lines.first(log)
         self.log = log
-        self.rank = watched_files.rank_of(log)
+        self.rank = rank_stacks.rank_of(log)
         self.host, self.pid = str(first.get("host", "")), _number(first, "pid")
         self._looked_at = first.get("role") == LOOKED_AT
         self._same = (_number(first, "born"), str(first.get("boot", "")))
-        self.offset = _size(log)
+        self.offset = process_files.size(log)
 
     def state(self) -> str:
         """Return ended, gone, stopped, looked at, or an empty string if it may answer."""
@@ -68,7 +68,7 @@ class _Rank:
 
 def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> Collected:
     """Ask the ranks that run, wait for their answers, and take what the others have left."""
-    ranks = [_Rank(log) for log in _latest(watched_files.logs(folders)) if wanted(watched_files.rank_of(log))]
+    ranks = [_Rank(log) for log in _latest(watched_files.logs(folders)) if wanted(rank_stacks.rank_of(log))]
     states = {each.rank: each.state() for each in ranks}
     running = [each for each in ranks if not states[each.rank]]
     answers, fault = _answers(folders, running, wait) if running and wait > 0 else ({}, "")
@@ -85,7 +85,7 @@ def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> C
 
 def _latest(logs: Sequence[str]) -> List[str]:
     """Return one log for each rank: of a rank that was started again, the latest."""
-    chosen = {watched_files.rank_of(log): log for log in sorted(logs, key=_written)}
+    chosen = {rank_stacks.rank_of(log): log for log in sorted(logs, key=find.written)}
     return [chosen[rank] for rank in sorted(chosen)]
 
 
@@ -147,17 +147,3 @@ def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
 def _number(event: Dict[str, Any], name: str) -> int:
     value = event.get(name)
     return value if isinstance(value, int) else 0
-
-
-def _size(file: str) -> int:
-    try:
-        return os.stat(file).st_size
-    except OSError:
-        return 0
-
-
-def _written(file: str) -> float:
-    try:
-        return os.stat(file).st_mtime
-    except OSError:
-        return 0.0

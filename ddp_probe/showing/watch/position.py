@@ -4,7 +4,7 @@ import os
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import alive, log_lines, rank_ledger, whole_ledger
+from ddp_probe.reading import alive, log_lines, rank_ledger, rank_stacks, whole_ledger
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.reading.whole_ledger import Group, Header, Ledger, LedgerSite, Phase, Record
@@ -199,7 +199,7 @@ def of(ledger: Ledger, ended_at: float) -> Optional[Position]:
     waits = call is not None and _blocks(call)
     since, site = _since(call, inner, head)
     return Position(
-        rank=head.rank if head.rank >= 0 else watched_files.rank_of(ledger.path),
+        rank=head.rank if head.rank >= 0 else rank_stacks.rank_of(ledger.path),
         host=head.host,
         pid=head.pid,
         state=state,

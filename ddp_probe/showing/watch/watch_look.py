@@ -71,7 +71,7 @@ class JoiningRanks:
 
     def positions(self, led: Set[int]) -> List[Position]:
         """Return the positions of the ranks that have a log and run, and are not among those with a ledger."""
-        logs = {watched_files.rank_of(log): log for log in watched_files.logs(self._folders)}
+        logs = {rank_stacks.rank_of(log): log for log in watched_files.logs(self._folders)}
         joining = [
             position for rank, log in sorted(logs.items()) if rank not in led for position in [_joining(rank, log)] if position.state not in OVER
         ]

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 from typing import List, Optional
 
 from ddp_probe.reading import find, glance
@@ -10,7 +9,6 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.errors import UnusableError
 
 _TRIED = 8  # At most this many of the newest runs are looked at.
-_RANK = re.compile(r"rank(\d+)\.")
 
 
 def folders(run: Optional[str]) -> List[str]:
@@ -41,12 +39,6 @@ def ledgers(places: List[str]) -> List[str]:
 def log_of(ledger: str) -> str:
     """Return the log of the process that writes a ledger."""
     return ledger[: ledger.rindex(schema.SUFFIX)] + ".jsonl"
-
-
-def rank_of(file: str) -> int:
-    """Return the rank in a file's name; -1 for none."""
-    match = _RANK.match(os.path.basename(file))
-    return int(match[1]) if match else -1
 
 
 def no_ledger(places: List[str]) -> UnusableError:
