@@ -192,7 +192,7 @@ def plain(code: str, **names: str) -> str:
 
 
 def fill(code: str, names: Names) -> str:
-    """Return code with its names filled in; one that is not there stays. What stands in brackets already gets none of its own."""
+    """Return code with its names filled in; one that is not there stays. Code that is already in brackets gets no more."""
     for name, text in names.items():
         if text[:1] == "(" and _is_one(text[1:-1]):
             code = code.replace("($%s)" % name, "$" + name)

@@ -21,7 +21,7 @@ RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = 
 
 
 class Gap(NamedTuple):
-    """Why a rank is not proven to have finished normally: what follows its name, for one rank and for several, and what to do next."""
+    """Why a rank is not proven to have finished normally: the words after its name, for one rank and for several, and what to do next."""
 
     slug: str
     one: str

@@ -138,7 +138,7 @@ def looks_packed(path: str) -> bool:
 MANIFEST = "bundle.json"
 VERSION = 1
 _LARGEST = 1 << 26
-_FEW = 4  # How many entries at the top of an archive are looked at: a bundle has one.
+_FEW = 4  # How many top-level entries of an archive are looked at: a bundle has one.
 
 
 class HeldFile(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Reads dumps of torch's Flight Recorder that lie in a run's folder: which collectives a rank has issued, according to torch.
+"""Reads dumps of torch's Flight Recorder in a run's folder: which collectives a rank has issued, according to torch.
 
 torch writes PREFIX<rank> as a pickle, newer versions also JSON. A dump is somebody else's file: it is read without unpickling any object, with a
 limit on its size, and what is not as expected is a sentence in `problem`, not an exception.
@@ -71,7 +71,7 @@ def is_dump(name: str) -> bool:
 
 
 def find(folders: Iterable[str]) -> Dict[int, str]:
-    """Return the dumps in these folders by rank; of several of one rank, the newest."""
+    """Return the dumps in these folders by rank; the newest if a rank has several."""
     newest: Dict[int, Tuple[float, str]] = {}
     for folder in folders:
         for name in _names(folder):

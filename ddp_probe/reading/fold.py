@@ -1,6 +1,6 @@
 """Writes the fold of a run: what the reader keeps of the processes of this host. `report` reads the folds of all hosts as one run.
 
-A fold stands for a folder: FOLD/rank00003.node1.77.jsonl is a log that was folded, and what lay beside that log is read by such a path.
+A fold stands for a folder: FOLD/rank00003.node1.77.jsonl is a log that was folded, and the files beside that log are read by such a path.
 """
 
 import os

@@ -65,7 +65,7 @@ def _command(files: List[str]) -> str:
 
 
 def typed(words: List[str]) -> str:
-    """Return a command line as it was typed, without the interpreter."""
+    """Return a command line as typed, without the interpreter."""
     return " ".join(_typed(words))
 
 

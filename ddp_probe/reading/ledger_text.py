@@ -1,12 +1,12 @@
 """Ledgers written as text, one call a line, for the examples of rules and for tests.
 
-Three lines of one:
+Three lines of such a text:
 
     ledger 0-2 all_reduce 16 float32 at train.py:12
     ledger 0-2 barrier at train.py:20 open
     ledger 3 validate at val.py:7 open
 
-After the ranks comes an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
+After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
 `on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `handler 15` (in the handler of that signal), `after 3` (begun 3 ms later
 than the line), `takes 5` (5 ms inside), and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends

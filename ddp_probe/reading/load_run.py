@@ -286,7 +286,7 @@ def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
     return raised
 
 
-# Reads folds, which hosts have written of their own files: together they are one run.
+# Reads folds, which each host wrote from its files: together they are one run.
 
 
 def read_folds(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter) -> Tuple[List[LoggedProcess], int]:

@@ -90,7 +90,7 @@ class LoggedProcess:
         self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
         self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
         self._ledger: Optional[RankLedger] = None
-        self.stood_until: Optional[float] = None  # When a signal from outside came, by its host's clock, if it was alive then.
+        self.stood_until: Optional[float] = None  # When a signal from outside arrived, by its host's clock, if it was alive then.
         self.state: Optional[str] = None  # In a fold, the kernel's letter for it at that time; None if unknown.
 
     # --- for rules

@@ -1,6 +1,6 @@
 """Brings files from an object store here, and a file there: any address that fsspec knows, such as s3://, gs://, oss://, hdfs://.
 
-fsspec is imported when an address is named, and by nothing else; the extra `remote` installs it. What is brought here lies in a temporary folder,
+fsspec is imported when an address is named, and by nothing else; the extra `remote` installs it. What is brought here is in a temporary folder,
 under its own name, and messages show the address.
 """
 

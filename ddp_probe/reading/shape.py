@@ -144,7 +144,7 @@ def _attach(run: Run) -> None:
 
 # Finds the signal from outside that ended a run. What ranks do after it reached one of them does not tell where they stood before.
 #
-# A person's Ctrl-C, a scheduler's limit and an eviction all look alike: the first sign is a launcher that was asked to stop, a rank that was
+# Ctrl-C, a scheduler's limit and an eviction all look alike: the first sign is a launcher that was asked to stop, a rank that was
 # interrupted, or a rank whose signal handler makes a call, and nothing has failed before. From then on the ledgers of all ranks are
 # taken as they were at that moment.
 
@@ -250,7 +250,7 @@ def _had_failed(run: Run, first: OutsideEnd) -> bool:
 
 
 def _had_died(death: Death, process: Optional[LoggedProcess], first: OutsideEnd) -> bool:
-    """Tell whether a rank had died before, by itself. Lightning's own broadcast may meet another call, for which gloo aborts the rank."""
+    """Tell whether a rank had died before, by itself. Lightning's broadcast may meet another call, for which gloo aborts the rank."""
     if not death.signal:
         return bool(death.exit_code) and (process.last_when if process is not None else 0.0) < first.when - _UNWINDING
     if death.signal in _SENT and (first.did is None or death.signal == first.signal):

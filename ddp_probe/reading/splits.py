@@ -42,7 +42,7 @@ class Split(NamedTuple):
     is_sure: bool = True
     what: str = ""  # What `here` wait in, if it is not a collective.
     branch: int = 0  # The line of the `if` that shows which rank is wrong.
-    circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next one.
+    circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next wait.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
 
 
@@ -220,7 +220,7 @@ def stalled(standings: LedgerStandings) -> Optional[Split]:
 
 
 def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Split]:
-    """Return the wait for the one rank that has left the sequence of calls that all make, or its own if nobody waits for it alone."""
+    """Return the wait for the one rank that has left the sequence of calls that all make, or that rank's wait if no rank waits for it alone."""
     waiting = {rank: standing for stall in stalls for rank, standing in stall.here.items()}
     free = [standings.ranks[rank] for stall in stalls for rank in stall.there if rank not in waiting]
     if any(standing.left is None for standing in free) or not any(_is_long(standings, standing) for standing in waiting.values()):
@@ -267,7 +267,7 @@ def _unpaired(pairs: List[_Stall]) -> Split:
 
 
 def _around(start: _Stall, stuck: Dict[int, _Stall]) -> List[_Stall]:
-    """Follow who waits for whom until that comes round, and return the circle; an empty list if it ends somewhere."""
+    """Follow who waits for whom until that closes a circle, and return it; an empty list if it ends somewhere."""
     path: List[_Stall] = []
     stall: Optional[_Stall] = start
     while stall is not None and stall not in path:

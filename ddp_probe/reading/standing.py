@@ -38,7 +38,7 @@ class LedgerStanding:
         self.phase = phase
         self.left: Optional[Left] = None
         self.waited_out = False
-        self.runs = self.is_alive = True  # It has gone on after its last line; it runs now, or did when a signal from outside came.
+        self.runs = self.is_alive = True  # It went on after its last line: it runs now, or did when a signal from outside arrived.
         self.until = 0.0
 
     def records(self) -> List[Record]:

@@ -22,7 +22,7 @@ _SETTLED = 10.0  # If all processes are gone and no file has grown for this many
 
 
 def follow(paths: Sequence[str], form: str, strict: bool = False) -> int:
-    """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it as it ends each command."""
+    """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it, as for each command."""
     forms.refuse_to_follow(form)
     printer = _Printer(form)
     try:

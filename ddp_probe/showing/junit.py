@@ -1,6 +1,6 @@
 """The form for test reports, as GitLab and Jenkins read them: JUnit's XML, with a test for the verdict, for each finding and for each open question.
 
-It follows junit-10.xsd of Jenkins' xUnit plugin, which refuses a file with any other attribute; so the line of the job stands in the text, which
+It follows junit-10.xsd of Jenkins' xUnit plugin, which refuses a file with any other attribute; so the line of the job is in the text, which
 GitLab shows, and not in attributes. The text is ASCII, with character references, whatever the locale's encoding is.
 """
 

@@ -238,7 +238,7 @@ def redraws() -> bool:
 
 
 def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]]) -> int:
-    """Look until the job has ended, or until Ctrl-C, which ends it as it ends each command; the last table stays on the screen."""
+    """Look until the job has ended, or until Ctrl-C, as for each command; the last table stays on the screen."""
     drawn = 0
     while True:
         began = time.process_time()
@@ -250,7 +250,7 @@ def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iter
 
 
 def _draw(page: List[StyledLine], drawn: int) -> int:
-    """Write the page over the previous one, in one piece, so that Ctrl-C does not come in between; return how many lines it has."""
+    """Write the page over the previous one, in one piece, so that Ctrl-C cannot interrupt it; return how many lines it has."""
     back = "\x1b[%dA\r\x1b[J" % drawn if drawn else ""
     sys.stdout.write(back + paint.text(page, sys.stdout))
     sys.stdout.flush()

@@ -37,7 +37,7 @@ def _doctors_host() -> Host:
 
 
 def begin(run: Run) -> None:
-    """Start what takes longest, children that import torch, while the run is read; not if its ranks have shown here that torch can be imported."""
+    """Start what takes longest, children that import torch, while the run is read; not if its ranks have shown that torch can be imported here."""
     here = _doctors_host()
     if here.knows(_SHOWN_BY_RUN):  # Another run was bundled before this one.
         _doctors_host.cache_clear()
@@ -54,7 +54,7 @@ def begin(run: Run) -> None:
 
 
 def _built_for(here: Host) -> Dict[str, str]:
-    """Return what torch was built for, as its own file says."""
+    """Return what torch was built for, according to its version file."""
     text = here.read(os.path.dirname(host.packages_of(here).origin("torch")), "version.py")
     return dict(re.findall(r"^(cuda|hip|xpu)\b[^=\n]*= '([^']+)'", text, re.M))
 
@@ -140,13 +140,13 @@ def block(rows: Iterable[Tuple[str, str]]) -> str:
 
 
 def _row(label: str, text: str, width: int) -> List[str]:
-    """Return one row; a variable stands alone on a line, so that it can be copied."""
+    """Return one row; a variable is alone on its line, so that it can be copied."""
     short = safe.line(text, _LONGEST)
     return wrap(short, _COLUMNS, label.ljust(width), " " * width) if label else [short]
 
 
 def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
-    """Return the rows of a run; what its events do not hold comes from this host if the run is of this host."""
+    """Return the rows of a run; what its events lack is taken from this host if the run is of this host."""
     run = diagnosis.run
     rows = [("ddp_probe", _probe(run)), ("verdict", _verdict(diagnosis)), ("run", inventory.title(run, rank_states(run))), ("command", command(run))]
     rows += [("ranks", _ranks(run)), ("Python", _alike(run, _python)), ("platform", _platform() if is_here else "")]

@@ -1,4 +1,4 @@
-"""What goes into a bundle: the list of the kinds of files that a run leaves, and where each of them lies in the archive."""
+"""What goes into a bundle: the kinds of files that a run leaves, and the place of each in the archive."""
 
 import fnmatch
 import os
@@ -18,7 +18,7 @@ class Kind(NamedTuple):
     one: str  # Its name in the listing.
     many: str
     patterns: Tuple[str, ...]  # Patterns of names in a run's folder.
-    cut: bool  # Whole lines may be taken out of its middle if it is too large.
+    cut: bool  # Whole lines may be cut from its middle if it is too large.
 
 
 KINDS = (
@@ -77,7 +77,7 @@ def of(sources: find.Sources) -> BundleContents:
 
 
 def _free(place: str, taken: List[str]) -> str:
-    """Return a place that is not taken: two hosts may have written folders of one name."""
+    """Return an unused place: two hosts may have written folders of the same name."""
     number, free = 1, place
     while free in taken:
         number, free = number + 1, "%s.%d" % (place, number + 1)
@@ -115,7 +115,7 @@ def kind_of(name: str) -> str:
 
 
 def _file(file: str, contents: BundleContents) -> str:
-    """Take a single log with what lies beside it; return its place."""
+    """Add a single log with the files beside it; return its place."""
     folder = _free("run/files", [os.path.dirname(part.place) for part in contents.parts if os.path.basename(part.place) == os.path.basename(file)])
     base = re.sub(r"\.jsonl$", "", os.path.basename(file))
     for name in sorted(os.listdir(os.path.dirname(file) or ".")):

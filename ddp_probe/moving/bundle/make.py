@@ -222,7 +222,7 @@ def _difference(first: Diagnosis, second: Diagnosis) -> str:
     )
 
 
-# Takes out of a source file what the report does not look into: other functions are nobody's business. Lines keep their numbers.
+# Removes from a source file what the report does not look into: other functions are private. Lines keep their numbers.
 
 _BEFORE, _AFTER = 2, 7  # Lines around a quoted one that the report may show.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -244,7 +244,7 @@ def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
 
 
 def _stands(process: LoggedProcess) -> Iterator[Tuple[str, int]]:
-    """Yield where a rank stands, by its ledger and by its stacks."""
+    """Yield where a rank is, by its ledger and by its stacks."""
     records = [*process.ledger.open, process.ledger.last] if process.ledger is not None else []
     yield from ((record.site.file, record.site.line) for record in records if record is not None and record.site is not None)
     call = process.final(HangSuspected)

@@ -37,7 +37,7 @@ class Staged(NamedTuple):
 
 
 def place_of(part: contents.BundledFile, masker: Masker) -> str:
-    """Return the place of a file with what looks like a credential taken out of its name."""
+    """Return the place of a file, without anything in its name that looks like a credential."""
     return "/".join(masker.text(name, "the name of a file").replace(MASK, "masked") for name in part.place.split("/"))
 
 
@@ -102,7 +102,7 @@ def cut_to(data: bytes, most: int) -> bytes:
 
 
 def _model(data: bytes, masker: Masker) -> bytes:
-    """Mask the rows of a list of parameters, which stand in lines of their own."""
+    """Mask the rows of a list of parameters, one on each line."""
     shown = []
     for line in data.splitlines(keepends=True):
         body = line.rstrip(b"\n").rstrip(b",")
@@ -259,7 +259,7 @@ def _shortened(root: str, staged: Staged, size: int) -> Staged:
 
 
 def pack(folder: str, places: Sequence[str], target: IO[bytes]) -> None:
-    """Write these files of the folder, below the folder's own name."""
+    """Write these files of the folder, below the folder's name."""
     with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for place in places:
             path = os.path.join(folder, *place.split("/"))

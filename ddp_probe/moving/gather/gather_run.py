@@ -23,7 +23,7 @@ from ddp_probe.shared.meeting import MeetingPlace, agent_key, fresh_token, is_la
 from ddp_probe.shared.rank_info import rank_info
 
 _MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
-_LEAVE = 5.0  # Seconds that the process of rank 0's own host has to end.
+_LEAVE = 5.0  # Seconds that the process for rank 0's host has to end.
 UNDECIDED = 3
 
 
@@ -57,7 +57,7 @@ class NotGatheredError(ProbeError):
 
 
 def where(environ: Mapping[str, str]) -> MeetingPlace:
-    """Return where the ranks of this launch meet; a process that is not one of several meets itself."""
+    """Return where the ranks of this launch meet; a process that is alone meets itself."""
     here = rank_info(environ)
     if here.rank is not None and here.world_size is None:
         raise UsageError("This is rank %d of an unknown number." % here.rank, "Set WORLD_SIZE to the number of processes of gather on all hosts.")
@@ -175,7 +175,7 @@ def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
 
 
 def _own_host(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> multiprocessing.process.BaseProcess:
-    """Start a process that brings the files of rank 0's own host, as every other host does."""
+    """Start a process that sends the files of rank 0's host, as every other host does."""
     child = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, request, token))
     sys.stdout.flush()
     sys.stderr.flush()

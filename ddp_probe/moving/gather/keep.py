@@ -191,7 +191,7 @@ class KeptFile:
             self.fault = exc.strerror or str(exc)
 
     def _open(self) -> None:
-        """Open the part of the file; a whole one that has grown is continued in a copy."""
+        """Open the partial file; a whole file that has grown is continued in a copy."""
         os.makedirs(os.path.dirname(self._part), mode=0o700, exist_ok=True)
         if self.size and self._before.path == self._path:
             shutil.copyfile(self._path, self._part)

@@ -100,7 +100,7 @@ class Have(msgspec.Struct):
 
 
 class Begin(msgspec.Struct):
-    """From which byte on the file follows, in pieces with their length before them; the last one is empty."""
+    """The byte from which the file follows, in pieces preceded by their length; the last piece is empty."""
 
     at: Size
 
@@ -153,7 +153,7 @@ class GatherLine(Line):
         return _decoded(self.receive_line(seconds, _HELLO), Hello)
 
     def wait(self, kind: Type[_T]) -> _T:
-        """Return the next message, however long it takes, as long as the other machine lives."""
+        """Return the next message, however long it takes, as long as the other machine is up."""
         return _decoded(self.receive_line(None, _LONGEST), kind)
 
     def hear_any(self) -> FromHost:

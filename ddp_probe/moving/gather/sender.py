@@ -152,7 +152,7 @@ def _send_from(line: GatherLine, file: int, size: int, have: Have) -> None:
 
 
 def _known(file: int, size: int, have: Have) -> Tuple[int, _Digest]:
-    """Return from which byte on rank 0 lacks this file, and the digest of what comes before."""
+    """Return the byte from which rank 0 lacks this file, and the digest of what precedes it."""
     digest = hashlib.sha256()
     if 0 < have.size <= size:
         for piece in _pieces(file, 0, have.size):

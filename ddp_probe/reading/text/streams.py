@@ -31,7 +31,7 @@ class Tangle:
             self._name = torn.group("name")
             return [torn.group("rest")]
         half = len(text) // 2
-        if half > 8 and text[:half] == text[half:]:  # Two ranks say the same, and one's line break came late.
+        if half > 8 and text[:half] == text[half:]:  # Two ranks print the same, and the line break of one arrived late.
             return [text[:half]] * 2
         both = _TWO_NAMES.match(text)
         if both is None:
@@ -121,7 +121,7 @@ class Stream:
         return trace
 
     def _continues(self, text_line: TextLine) -> bool:
-        """Add a line to the open traceback that it fits best; the older one if they are equal."""
+        """Add a line to the open traceback that it fits best; the older traceback if they fit equally."""
         scored = [(trace.accepts(text_line, self._count, len(self._open)), -index, trace) for index, trace in enumerate(self._open)]
         score, _, trace = max(scored, default=(0.0, 0, None), key=lambda each: each[:2])
         if trace is None or score <= 0:
