@@ -36,7 +36,7 @@ FOUND, CLEAR, UNDECIDED = "found", "clear", "undecided"
 class Diagnosis(NamedTuple):
     """The result for one run.
 
-    verdict: found (a rule names a cause), clear (every rank ended well, as proven by the logs), or undecided (neither, with the reasons).
+    verdict: found (a rule names a cause), clear (every rank finished normally, as proven by the logs), or undecided (neither, with the reasons).
     """
 
     verdict: str
