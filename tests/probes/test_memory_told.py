@@ -82,7 +82,7 @@ def test_a_hungry_rank(told):
     """Rank 2 holds 700 MiB more than the two others with the same model: it alone is named, with what the others hold."""
     (found,) = told(nproc=3, HUNGER="(700 if rank == 2 else 0)")
     assert found[:2] == ("DDP227", [2])
-    assert "used up to 700 MiB" in found[2]
+    assert "held up to 700 MiB" in found[2]
     assert "before 'checkpoint.save begin' at" in found[2]
 
 
