@@ -130,6 +130,6 @@ def test_the_index_has_each_message() -> None:
 def test_versions_are_those_of_this_environment() -> None:
     """The versions that a page names are the ones that are installed."""
     for page in PAGES:
-        name, version, torch = re.findall(r"those of (\w+) ([\d.]+) with torch ([\d.]+\d)", (DOCS / page).read_text(encoding="utf-8"))[0]
+        name, version, torch = re.findall(r"messages are from (\w+) ([\d.]+) with torch ([\d.]+\d)", (DOCS / page).read_text(encoding="utf-8"))[0]
         assert metadata.version(name) == version
         assert metadata.version("torch").startswith(torch)

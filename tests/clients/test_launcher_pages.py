@@ -9,7 +9,7 @@ from launcher_pages import FOLDER, blocks
 
 # Blocks that no client runs, each with what its page says of it.
 _NOT_RUN: Dict[Tuple[str, str], str] = {
-    ("ray-train", "cluster"): "The line for a cluster was not run.",
+    ("ray-train", "cluster"): "The command for a cluster was not run.",
 }
 _STAND_INS = {"srun", "mpirun", "mmengine", "deepspeed", "ray-train", "kubernetes"}
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
@@ -61,7 +61,7 @@ def test_the_names_of_runs(page: str) -> None:
     """What the clients of a page check of a run's name is what the page shows of it."""
     shown = re.findall(r"^ddp_probe_runs/(\S+)/|^/runs/(\S+)/|`(slurm-\S+)`", _read(page), re.MULTILINE)
     names = [name for each in shown for name in each if name]
-    as_others = re.findall(r"(?:[Aa]s under|are those of) \[\w+\]\((\w+)\.md\)", _read(page))
+    as_others = re.findall(r"(?:[Aa]s with|are those of) \[\w+\]\((\w+)\.md\)", _read(page))
     for client in _of(page):
         assert any(re.fullmatch(client.named, name) for name in names) or any(client.named == other.named for at in as_others for other in _of(at))
 
