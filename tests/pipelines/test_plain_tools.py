@@ -118,25 +118,25 @@ def _of(files: Dict[str, List[Event]], name: str, kind: str = "rank") -> List[Ev
 
 # What the line above each block says, what it must print, and what of each printed line is compared.
 _SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
-    "Which processes ended badly, and of what": _ended,
+    "Which processes ended badly, and why": _ended,
     "Which children the launcher saw fail, and by which signal": _children,
     "The first call that raised": _first_error,
     "Who hangs in which call, and since when": _hangs,
     "What the probe warned of": _warnings,
     "Calls that began and never ended": _open,
     "The slowest calls": _slowest,
-    "The most that each rank has held on each device": _peaks,
+    "The peak memory of each rank on each device": _peaks,
     "How memory grew, step by step": _growth,
-    "Hosts whose memory is nearly used up": _short_hosts,
+    "Hosts that are almost out of memory": _short_hosts,
     "What the cards did, as the vendor's tool says": _loads,
-    "Files without an end, of processes that run or were killed": _without_end,
+    "Files without an end, of processes that still run or were killed": _without_end,
     "How many calls raised, by file": _raised,
 }
 
 
 # What the line above each block that asks `report` ends with, and what it prints of _STEPS.
 _OF_LEDGERS = {
-    "The ledgers are binary: what they say of waits comes from `report --json`. Who comes last step after step, and what it costs": (
+    "The ledgers are binary, but `report --json` has the waits from them. Which ranks are last in step after step, and what that costs": (
         r"ranks 2: last in 60 of 60 steps, 0\.0\d+ s of 0\.\d+ s, in forward",
     ),
     "At which line each rank waits longest": tuple(
