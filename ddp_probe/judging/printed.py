@@ -239,7 +239,7 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
         pattern_match = _search(printed.pattern, text)
         if pattern_match is None:
             continue
-        around = around or text + "\n" + failure.trail
+        around = around or text + "\n" + failure.trail + ("" if failure.rank is None else "\n[rank%d]" % failure.rank)
         if printed.unless and searchable(printed.unless).search(around):
             continue
         if printed.beside and not searchable(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):

@@ -2,7 +2,7 @@
 
 from ddp_probe.judging.rule import Printed, Rule
 
-_XID = r"(?:48|63|64|74|79|92|94|95|119|120|140)"  # Of the card, its memory or its links; 13, 31, 43 and 45 come from programs, too.
+_XID = r"(?:48|63|64|74|79|92|94|95|119|120|140|14[4-9]|150)"  # Of the card, its memory or its links; 13, 31, 43 and 45 come from programs, too.
 
 RULE = Rule(
     id="DDP237",

@@ -38,6 +38,14 @@ RULE = Rule(
             says="Only rank 0 saves, through a call that contains a collective, which all ranks must make.",
             ranks=False,
         ),
+        Printed(
+            r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation",
+            beside=r"if [^\n]{0,40}(?:\brank == 0|get_rank\(\) == 0|is_main_process\b)[^\n]{0,30}:\s+[^\n]{0,60}"
+            r"\bdist(?:ributed)?\.(?:broadcast|barrier|reduce|gather|all_\w+)\(",
+            nowhere=r"NCCL WARN|out of memory",
+            says="Rank 0 alone calls a collective, which all must call.",
+            ranks=False,
+        ),
         # The parameters of a sharded model are gathered while a model is saved.
         Printed(
             r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum=(?P<number>\d+), OpType=_?ALLGATHER",

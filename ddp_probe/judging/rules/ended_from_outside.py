@@ -55,7 +55,7 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"CANCELLED AT \S+ DUE TO (?P<why>TIME LIMIT|PREEMPTION)|\bPREEMPTED\b[^\n]*slurm",
+            r"CANCELLED AT \S+ DUE TO (?P<why>TIME LIMIT|PREEMPTION|JOB REQUEUE)|\bPREEMPTED\b[^\n]*slurm",
             says="SLURM ended the job: {why}.",
             ranks=False,
         ),

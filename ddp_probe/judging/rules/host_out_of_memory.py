@@ -25,7 +25,9 @@ _SAID = (
         says="The host has no room for the {asked} that the job asks for.",
     ),
     Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks for."),
-    Printed(r"\[Errno 12\] Cannot allocate memory|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"),
+    Printed(
+        r"\[Errno 12\] Cannot allocate memory|cannot allocate memory for thread-local data|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"
+    ),
     Printed(r"(?<![\w.])MemoryError\b|(?:what\(\): {1,4}|Error: )std::bad_alloc", unless=r"[Cc]uda|CUDA|rmm|GPU|static TLS"),
     Printed(
         r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed",

@@ -38,7 +38,7 @@ RULE = Rule(
         Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Another process uses port {port}."),
         Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Another process uses port {port}."),
         Printed(
-            NO_WARNING + r"server socket has failed to listen on any local network address",
+            NO_WARNING + r"server socket has failed to listen on any",
             beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN,
             says="Another process uses the port.",
         ),

@@ -29,7 +29,7 @@ RULE = Rule(
         ),
         Printed(r"(?<!Torch )[Nn]ot compiled with (?:GPU|CUDA|ROCm) support", unless=r"Torch not compiled with CUDA enabled"),
         Printed(
-            r"no kernel image is available for execution on the device|(?:CUDA error|error in \w+): invalid device function"
+            r"no kernel image is available for execution on the device|(?:(?:CUDA|HIP) error|error in \w+): invalid device function"
             r"|nvcc fatal\s*: Unsupported gpu architecture|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation"
             r"|NCCL WARN Cuda failure (?:\d+ )?'(?:named symbol not found|invalid device function)'"
             r"|cudaErrorNoKernelImageForDevice|hipErrorNoBinaryForGpu"

@@ -15,7 +15,7 @@ _ALONE = (
     r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results"
     r"|Epoch\(val\)|Preparing results for|Inference done \d+/\d+|Start inference on"
     r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing"
-    r"|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
+    r"|[Pp]reprocessing|[Dd]ownloading|[Rr]unning \w+ requests: +\d+%|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
     r"|(?:Evaluat\w+|Prepar\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n"
     r"|%]{0,40}: +\d+%\|"
     r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks"
@@ -29,7 +29,7 @@ _FOR_RANK_0 = (
 # The root itself stands there and nobody comes: it sends, and the others would receive.
 _ROOT_WAITS = r"\bin broadcast_object_list\b(?:(?!Traceback).){0,1500}?for send operation"
 # Ranks in different operations are on different paths.
-_TWO_KINDS = r"\(SeqNum=\d+, OpType=(?P<kind>\w+),.{1,3000}?\(SeqNum=\d+, OpType=(?!(?P=kind),)\w+"
+_TWO_KINDS = r"\((?:SeqNum=\d+, )?OpType=(?P<kind>\w+),.{1,3000}?\((?:SeqNum=\d+, )?OpType=(?!(?P=kind),)\w+"
 _TRAINING = r"Epoch\(train\)|Iter\(train\)|\bloss[:=]|'loss':"
 
 RULE = Rule(
@@ -58,6 +58,20 @@ RULE = Rule(
             beside=_FOR_RANK_0,
             nowhere=r"\[Rank 0\][^\n]*[Ww]atchdog caught|" + _ROOT_WAITS,
             says="The other ranks timed out in a call in which they wait for work that rank 0 does alone.",
+            ranks=False,
+        ),
+        # Rank 0 goes on after the others have given up.
+        Printed(
+            r"successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0\b",
+            beside=r"received errors while waiting for send/recv from rank 0\b.{1,3000}?" + _ALONE,
+            says="The other ranks stopped waiting in a barrier while rank 0 was still preparing data.",
+            ranks=False,
+        ),
+        # A listing that ends before its timeout, beside a bar that stands where a usual timeout ends.
+        Printed(
+            r"in (?:\w+\.)?(?:main_process_first|local_main_process_first|zero_first|rank_?0_first)\b",
+            beside=r"\d+%\|[^\n|]{0,120}\|[^\n\[]{1,40}\[(?:9:5|10:0|29:5|30:0|59:5|1:00:0)\d<",
+            says="The other ranks stopped waiting for rank 0, which was still preparing data.",
             ranks=False,
         ),
         Printed(

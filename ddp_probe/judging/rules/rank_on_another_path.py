@@ -16,14 +16,15 @@ _LIST = (
 )
 # The watchdogs of two ranks report the same number with another operation or another size; each group counts its own numbers.
 _WATCHDOG = r"[Ww]atchdog caught collective operation timeout: Work\w{4}\(SeqNum="
+_WITH_KIND = r"[Ww]atchdog caught collective operation timeout: Work\w{4}\((?:SeqNum=\d+, )?OpType="  # torch 1.10 has no number.
 _UNLIKE = (
     r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
 )
 # The same with two kinds of operation, at any numbers: one rank took another path before.
 _OTHER_KIND = (
-    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"\d+, OpType=(?P<op>\w+),"
-    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"\d+, OpType=(?!(?P=op),)\w+"
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WITH_KIND + r"(?P<op>\w+),"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WITH_KIND + r"(?!(?P=op),)\w+"
 )
 
 _STACKS = (
@@ -99,7 +100,7 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            _WATCHDOG,
+            _WITH_KIND,
             beside=_OTHER_KIND,
             says="The ranks wait in collectives of different kinds.",
             ranks=False,

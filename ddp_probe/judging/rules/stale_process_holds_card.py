@@ -56,6 +56,11 @@ RULE = Rule(
             r"[\d.]+ GiB total capacity; (?P<own>%s) already allocated; (?P<free>%s) free" % (_SMALL, _SMALL),
             says="The card has {free} left although this process holds {own}: another one holds the rest.",
         ),
+        Printed(
+            r"(?:[4-9]\d\.\d+ GiB total capacity; (?P<own>1?\d\.\d+ GiB)|[1-3]\d\.\d+ GiB total capacity; [0-4]\.\d+ GiB) already allocated; "
+            r"(?P<free>[\d.]+ MiB) free; (?(own)1?\d|[0-4])\.\d+ GiB reserved",
+            says="The card has {free} left, and this process has reserved a small part of it: another one holds the rest.",
+        ),
         # In a container the pids are other ones: the message does not say which of them is this process.
         Printed(
             (

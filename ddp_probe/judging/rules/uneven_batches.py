@@ -12,7 +12,7 @@ from ddp_probe.reading.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 
-_GATHER = r"OpType=(?P<op>_?ALLGATHER(?:_BASE)?|GATHER), TensorShape=\["
+_GATHER = r"OpType=(?P<op>_?ALLGATHER(?:_BASE)?|GATHER), TensorShape\s?=\["
 
 RULE = Rule(
     id="DDP611",
@@ -42,9 +42,18 @@ RULE = Rule(
         ),
         Printed(
             r"Detected mismatch between collectives on ranks\.[^\n]{1,200}?" + _GATHER + r"(?P<one>\d{1,6})(?P<rest>[^\]\d][^\]]*)?\].{1,2000}?"
-            r"OpType=(?P=op), TensorShape=\[(?!(?P=one)\b)(?P<two>\d{1,6})(?(rest)(?P=rest))\]",
+            r"OpType=(?P=op), TensorShape\s?=\[(?!(?P=one)\b)(?P<two>\d{1,6})(?(rest)(?P=rest))\]",
             unless=r"sync_batch_?norm|SyncBatchNorm|[Ff]sdp|FSDP|zero[/\\]",
             says="The ranks gather tensors of {one} and of {two} rows: their last batches differ in length.",
+            ranks=False,
+        ),
+        # Each rank's exception by itself.
+        Printed(
+            r"Detected mismatch between collectives on ranks\.[^\n]{1,200}?" + _GATHER,
+            beside=_GATHER
+            + r"(?P<one>\d{1,6})(?P<rest>[^\]\d][^\]]*)?\].{1,2000}?OpType=(?P=op), TensorShape\s?=\[(?!(?P=one)\b)\d{1,6}(?(rest)(?P=rest))\]",
+            unless=r"sync_batch_?norm|SyncBatchNorm|[Ff]sdp|FSDP|zero[/\\]",
+            says="The ranks gather tensors of different numbers of rows: their last batches differ in length.",
             ranks=False,
         ),
         Printed(

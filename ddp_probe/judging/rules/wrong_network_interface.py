@@ -102,6 +102,7 @@ RULE = Rule(
                 r"\A(?=.*\[Rank 0\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P<op>\w+),).*\[Rank [1-9]\d*\] [Ww]atchdog caught[^\n]*SeqNum=1,"
                 r" OpType=(?P=op),"
             ),
+            nowhere=r"SeqNum=1, OpType=\w+, NumelIn=(?P<size>\d+),.*SeqNum=1, OpType=\w+, NumelIn=(?!(?P=size),)\d",
             says=(
                 "Rank 0 and others were in the first collective together, and no data arrived: the path between them (P2P, shared memory, "
                 "InfiniBand, network interface) does not work."

@@ -17,7 +17,7 @@ class Margin(NamedTuple):
 
 _NEVER = re.compile(r"(?!)")
 QUOTED = re.compile(r"\s{0,3}(?!>>> )(?:>{1,4} ?)+(?P<text>.*)$")  # Even around a single line.
-_NUMBER = re.compile(r"\s{0,8}(?P<number>\d{1,7})(?:\t|[.)] |\s?[|│] ?|[.)]$)(?P<text>.*)$")
+_NUMBER = re.compile(r"\s{0,8}(?P<number>\d{1,7})(?:\t|[.)] |\s?[|│] ?|[.)]$| (?=\d{1,5}: ))(?P<text>.*)$")
 _MARGINS = (
     Margin("panel", re.compile(r"\s{0,8}(?:[│┃║] ?(?P<text>.*?)\s*[│┃║]?|[╭╰┌└┏┗╔╚├][─━═].*)$"), 0.7, re.compile(r"\s*[╭┌┏╔][─━═]+ Traceback|.*❱")),
     Margin("bar", re.compile(r"(?:\|[-:| ]*-[-:| ]*\||\| ?(?P<text>.*?)(?:\s*\|)?)$"), 0.8, re.compile(r"\s*\+[-=+]{3}|\|={3}|\|.*\d ?MiB")),
