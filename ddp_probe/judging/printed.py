@@ -239,7 +239,7 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
         pattern_match = _search(printed.pattern, text)
         if pattern_match is None:
             continue
-        around = around or text + "\n" + failure.trail + ("" if failure.rank is None else "\n[rank%d]" % failure.rank)
+        around = around or text + "\n" + failure.trail + _prefix(failure)
         if printed.unless and searchable(printed.unless).search(around):
             continue
         if printed.beside and not searchable(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
@@ -248,6 +248,11 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
             continue
         yield Match(failure, printed, pattern_match)
         return
+
+
+def _prefix(failure: Failed) -> str:
+    """Return the prefix that a line of a plain log lost with its rank: it tells that there are ranks."""
+    return "" if failure.rank is None or failure.process is not None else "\n[rank%d]" % failure.rank
 
 
 def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str], bool]) -> bool:

@@ -162,6 +162,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"Failed to find function (?P<name>(?:Hccl|acl|Hcom)\w+)",
+            says="The installed CANN has no {name}, which torch_npu calls: it is older than this torch_npu needs.",
+            ranks=False,
+        ),
+        Printed(
             r"EC0010[^\n]*Failed to import Python module \[AttributeError: `?(?P<name>np\.\w+)",
             says="CANN's compiler of operators uses {name}, which the installed NumPy does not have: take a NumPy below 2.0.",
         ),

@@ -33,6 +33,7 @@ RULE = Rule(
     printed=(
         Printed(
             NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN,
+            unless=r"[Nn]etty|java\.net|\.java:\d",
             says="Port {port} is reserved for the system: it came from another variable (PORT) or was mistyped.",
         ),
         Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Another process uses port {port}."),
@@ -51,7 +52,8 @@ RULE = Rule(
             says="Another process uses port {port} of the cards' network.",
         ),
         Printed(
-            NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter|Error: listen EADDRINUSE"
+            NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN,
+            unless=r"tensorboard|uvicorn|gradio|visdom|jupyter|Error: listen EADDRINUSE|[Nn]etty|java\.net|\.java:\d",
         ),
     ),
 )

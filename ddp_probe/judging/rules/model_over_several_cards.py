@@ -43,6 +43,11 @@ RULE = Rule(
             says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks.",
         ),
         Printed(
+            r"found at least two devices, (?P<one>(?!cpu)\w+:\d+) and (?P<two>(?!cpu)\w+:\d+)",
+            beside=r"device_map ?= ?['\"](?:auto|balanced\w*|sequential)['\"]",
+            says="device_map spreads the model over {one} and {two}, and its code does not move the tensors between them.",
+        ),
+        Printed(
             r"loaded in [\w-]{4,6} (?:or [\w-]{4,6} )?precision on multiple devices in any distributed mode",
             says=(
                 "The model was loaded in 8 or 4 bits over several cards, and each rank needs the whole of it on its own: give device_map "

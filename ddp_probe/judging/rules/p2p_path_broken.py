@@ -32,6 +32,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"Using RTX \d+ series doesn't support faster communication",
+            says="These cards have no direct way to each other: set NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1 before torch is imported.",
+            ranks=False,
+        ),
+        Printed(
             r"EI0010\)?:[^\n]*P2P communication failed",
             says="Two NPUs of the host cannot reach each other's memory: look at their state (npu-smi info), or try HCCL_INTRA_ROCE_ENABLE=1.",
             ranks=False,

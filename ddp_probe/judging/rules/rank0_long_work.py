@@ -60,6 +60,16 @@ RULE = Rule(
             says="The other ranks timed out in a call in which they wait for work that rank 0 does alone.",
             ranks=False,
         ),
+        # A bar moves on after the others have given up, and it is not the training's, which no rank can go on with alone.
+        Printed(
+            _GAVE_UP,
+            beside=r"\| (?P<at>\d+)/(?P<all>\d+) \[[\d:]+<[^\n]{1,3000}\n.{0,3000}?(?:"
+            + _GAVE_UP
+            + r").{1,3000}?\| (?!(?P=at)/)\d+/(?P=all) \[[\d:]+<",
+            nowhere=_TWO_KINDS,
+            says="The other ranks stopped waiting while one went on with work of its own, as its progress bar shows.",
+            ranks=False,
+        ),
         # Rank 0 goes on after the others have given up.
         Printed(
             r"successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0\b",

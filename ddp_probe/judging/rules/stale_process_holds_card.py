@@ -71,6 +71,11 @@ RULE = Rule(
             says="Process {pid} holds {held} of the card, this one {own}.",
         ),
         Printed(
+            r"of which [\d.]+ MiB is free\. Process (?P<pid>\d+) has (?P<held>(?:[6-9]\d|(?P<half>[3-5]\d))\.\d+ GiB) memory in use\. "
+            r"Including non-PyTorch memory, this process has (?P<own>(?(half)1?[0-4]|[12]?\d)\.\d+ GiB) memory",
+            says="Process {pid} holds {held} of the card, this one {own}.",
+        ),
+        Printed(
             (
                 r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this"
                 r" process has (?P<own>[\d.]+ MiB) memory"
