@@ -1,7 +1,7 @@
 """Finds the texts of rules in what a job printed, and the rank that a launcher's table names as the first to fail."""
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
@@ -48,11 +48,17 @@ class PatternMatch:
         return {name: default if value is None else value for name, value in self._groups.items()}
 
 
-class _Part(NamedTuple):
-    """The part of a pattern between two gaps."""
+class _Part:
+    """The part of a pattern between two gaps; it is compiled for the first text that has one of its words."""
 
-    pattern: Pattern[str]
-    words: Tuple[str, ...]  # It matches only text with one of them; without any it may match anything.
+    def __init__(self, tokens: List[str], whole_text: bool = False) -> None:
+        self.words = _words_of(tokens)  # It matches only text with one of them; without any it may match anything.
+        self._text, self._whole_text = "".join(tokens), whole_text
+
+    @cached_property
+    def pattern(self) -> Pattern[str]:
+        """Return what is searched for."""
+        return re.compile(_ending(self._text, self._whole_text), re.DOTALL)
 
 
 class Searchable:
@@ -62,7 +68,7 @@ class Searchable:
         tokens = _tokens(pattern)
         whole = pattern.startswith("\\A") or "(?P=" in pattern
         self._names = _GROUP.findall(pattern)
-        self._ways = [[[_part(tokens, pattern.startswith("\\A"))]]] if whole else [_spans(way) for way in _ways(tokens)]
+        self._ways = [[[_Part(tokens, pattern.startswith("\\A"))]]] if whole else [_spans(way) for way in _ways(tokens)]
 
     def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
@@ -145,19 +151,15 @@ def _spans(tokens: List[str]) -> List[List[_Part]]:
     held: List[str] = []
     for token in tokens:
         if token in _GAPS and held:
-            spans[-1].append(_part(held))
+            spans[-1].append(_Part(held))
             held = []
             if _GAPS[token]:
                 spans.append([])
         elif token not in _GAPS:
             held.append(token)
     if held:
-        spans[-1].append(_part(held))
+        spans[-1].append(_Part(held))
     return [span for span in spans if span]
-
-
-def _part(tokens: List[str], whole_text: bool = False) -> _Part:
-    return _Part(re.compile(_ending("".join(tokens), whole_text), re.DOTALL), _words_of(tokens))
 
 
 def _ending(pattern: str, whole_text: bool) -> str:
