@@ -81,7 +81,7 @@ def test_who_hangs_is_shown_live_and_by_stacks(simulate, fault):
     places = {one.rank: (one.op, one.number, one.phase) for one in watch_look.LiveView([folder]).look().ranks}
     assert sorted(places) == list(range(8))
     assert [rank for rank, place in places.items() if place != places[0]] == ([] if fault == "other_size" else [3])
-    stacks = ask.collect([folder], lambda _: True, 0.0).found
+    stacks = ask.collect([folder], lambda _: True, 0.0).stacks
     frames = {one.rank: one.threads[0].frames[-1].function for one in stacks}
     assert sorted(frames) == list(range(8))
     assert frames[0] == "all_reduce"

@@ -25,7 +25,7 @@ class Planter:
         places = {name: request.pop(name) for name in ("dev", "sys", "proc") if name in request}
         host = Host(Request(command=tuple(words), **request), {**self.environ, **(environ or {})}, **places)
         if like is not None or "PYTHONPATH" not in (environ or {}):
-            host._found.update({key: found for key, found in (like or self._first)._found.items() if isinstance(key, tuple)})
+            host._answers.update({key: found for key, found in (like or self._first)._answers.items() if isinstance(key, tuple)})
         return host
 
     def examined(self, host: Host, wanted: Sequence[Any] = STATIC) -> Dict[str, Result]:

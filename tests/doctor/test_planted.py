@@ -130,7 +130,7 @@ def test_two_versions_of_mmengine(planter: Planter, tmp_path: Path) -> None:
     (tmp_path / "mmengine-0.9.0.dist-info").mkdir()
     (tmp_path / "mmengine-0.9.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mmengine\nVersion: 0.9.0\n")
     host = planter.host(environ=_path(planter, tmp_path))
-    host._found.update({key: found for key, found in planter.host()._found.items() if key[0] != "packages"})  # This copy is empty.
+    host._answers.update({key: found for key, found in planter.host()._answers.items() if key[0] != "packages"})  # This copy is empty.
     failing = planter.failing(host)
     assert list(failing) == ["one-copy"]
     answer = failing["one-copy"].answer
