@@ -70,6 +70,10 @@ class Searchable:
         self._names = _GROUP.findall(pattern)
         self._ways = [[[_Part(tokens, pattern.startswith("\\A"))]]] if whole else [_spans(way) for way in _ways(tokens)]
 
+    def possible(self, text: str) -> bool:
+        """Tell whether a text has the words without which the pattern matches no part of it."""
+        return any(all(_has(part, text) for span in way for part in span) for way in self._ways)
+
     def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
         ways = [matches for matches in (_across_lines(spans, text) for spans in self._ways) if matches]
@@ -85,8 +89,12 @@ def searchable(pattern: str) -> Searchable:
 # --- searching
 
 
+def _has(part: _Part, text: str) -> bool:
+    return not part.words or any(word in text for word in part.words)
+
+
 def _across_lines(spans: List[List[_Part]], text: str) -> List["re.Match[str]"]:
-    if any(part.words and not any(word in text for word in part.words) for span in spans for part in span):
+    if not all(_has(part, text) for span in spans for part in span):
         return []
     matches: List[Any] = []
     for span in spans:
@@ -221,16 +229,18 @@ def _search(pattern: str, text: str) -> Optional[PatternMatch]:
 
 
 @fact
-def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str]]:
-    """Return the failures that were not survived, each with its text, and the different texts: a hundred thousand ranks may say the same."""
+def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str], str]:
+    """Return the failures that were not survived, each with its text, and the different texts, also as one: many ranks may say the same."""
     failures = [(failure.text, failure) for failure in run.failures if failure.fatal]
-    return failures, {text for text, _ in failures}
+    texts = {text for text, _ in failures}
+    return failures, texts, "\n".join(texts)
 
 
 def matches(rule: Rule, run: Run) -> List[Match]:
     """Return the failures that carry one of the rule's texts; of those that a probe recorded, those that were not survived."""
-    failures, texts = _fatal(run)
-    likely = {text for text in texts if any(_search(printed.pattern, text) is not None for printed in rule.printed)}
+    failures, texts, joined = _fatal(run)
+    possible = [printed.pattern for printed in rule.printed if searchable(printed.pattern).possible(joined)]
+    likely = {text for text in texts if any(_search(pattern, text) is not None for pattern in possible)}
     beside: Dict[Tuple[str, str], bool] = {}
     return [match for text, failure in failures if text in likely for match in _of(rule, failure, run, beside)] if likely else []
 
