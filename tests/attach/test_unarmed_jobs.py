@@ -77,7 +77,7 @@ def test_a_rank_that_may_come_is_no_error(way: str, environment, tmp_path: Path,
     running = Running(command, tmp_path, {**environment, "OMP_NUM_THREADS": "1"}, 2)
     try:
         members = running.settle()
-        for _ in range(3):  # The stack of a rank that runs may be torn each time that it is read.
+        for _ in range(6):  # The stack of a rank that runs may be torn each time that it is read.
             done = _attach(run_python, tmp_path, members[0].pid, "--json")
             found = json.loads(done.stdout)["findings"][0]
             if found["evidence"][0]["site"]:
