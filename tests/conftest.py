@@ -105,6 +105,12 @@ def repo() -> Path:
     return _REPO
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _folders_of_inner_sessions(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Gives the pytests that tests start numbered folders of their own: they would remove those of earlier suites first, which can take minutes."""
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("inner"))
+
+
 @pytest.fixture(scope="session")
 def clean_env() -> Callable[..., Dict[str, str]]:
     """An environment for a child program, free of everything inherited that the probe or a launcher reads."""
