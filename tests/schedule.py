@@ -1,4 +1,4 @@
-"""Which tests run, and which of them side by side: pytest's options --all, --quick and --seed, and the groups of pytest-xdist.
+"""Which tests run, and which of them side by side: pytest's options --all, --quick, --again and --seed, and the groups of pytest-xdist.
 
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
+from again import LOOKS, MOST, Again
 from costs import Costs
 
 _SEED = "PYTEST_SEED"
@@ -52,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ddp_probe")
     group.addoption("--all", action="store_true", help="run every sweep whole, not a random share of it")
     group.addoption("--quick", action="store_true", help="leave out what launches jobs, and draw a third of each share: for the loop of editing")
+    group.addoption("--again", action="store_true", help="up to %d tests that fail may pass %d times by themselves instead" % (MOST, LOOKS))
     group.addoption("--cpu", action="store_true", help="say at the end what the tests cost in CPU seconds, by folder, file and test")
     group.addoption("--seed", type=int, default=None, help="draw the shares of a run again that printed this seed")
 
@@ -63,6 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sample(n, of=name, few=m): a random n of the cases runs, the same in all tests with one `of`; all with --all")
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
+    if config.getoption("--again") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Again(), "again")
     given = config.getoption("--seed")
     if given is not None:
         os.environ[_SEED] = str(given)

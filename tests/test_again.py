@@ -1,0 +1,60 @@
+"""A suite with --again passes after failures that do not come again, and after no others."""
+
+import textwrap
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+_CONFTEST = """
+import sys
+
+sys.path.insert(0, {tests!r})
+from again import Again
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput") and config.option.verbose >= 0:
+        config.pluginmanager.register(Again())
+"""
+_TESTS = """
+import pathlib
+
+import pytest
+
+def fails_until(number, name):
+    with pathlib.Path(__file__).with_name(name).open("a+") as runs:
+        runs.write("x")
+        runs.seek(0)
+        assert len(runs.read()) > number
+
+@pytest.mark.parametrize("number", {numbers})
+def test_it(number):
+    fails_until(number, "runs-%d" % number)
+
+def test_well():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code", "runs"),
+    [
+        ([0], 0, {0: 1}),
+        ([0, 1], 0, {0: 1, 1: 4}),
+        ([2], 1, {2: 2}),
+        ([1, 1000], 1, {1: 2, 1000: 2}),
+        (list(range(1, 7)), 1, dict.fromkeys(range(1, 7), 1)),
+    ],
+    ids=["none", "once", "twice", "always", "many"],
+)
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_only_what_passes_three_times_is_forgiven(
+    workers: str, numbers: Any, code: int, runs: Any, tmp_path: Path, repo: Path, run_python: Callable[..., Any]
+) -> None:
+    """One failure is forgiven if three runs by itself pass; a second failure, or more than five at first, is none that is forgiven."""
+    (tmp_path / "conftest.py").write_text(_CONFTEST.format(tests=str(repo / "tests")), encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(_TESTS).format(numbers=numbers), encoding="utf-8")
+    done = run_python(["-m", "pytest", "--dist", "loadgroup", "-n", workers, "test_it.py"], cwd=tmp_path, timeout=200)
+    assert done.returncode == code, done.stdout
+    assert {number: len((tmp_path / ("runs-%d" % number)).read_text()) for number in numbers} == runs
+    assert ("failed once, then passed 3 times" in done.stdout) == (numbers == [0, 1])
