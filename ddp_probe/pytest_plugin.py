@@ -238,6 +238,8 @@ def _judged(paths: List[str], found: bool = False) -> Iterator[str]:
     command = [sys.executable, "-m", "ddp_probe", "report", "--json", *paths]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        if not done.stdout:
+            raise ValueError("report ended with %d: %s" % (done.returncode, "".join(done.stderr.strip().splitlines()[-1:])))
         report: Dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
         yield "The launch could not be judged: %s" % exc

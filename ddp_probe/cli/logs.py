@@ -130,7 +130,7 @@ def _files(paths: List[str]) -> List[str]:
 def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
     """Print the existing lines; return how many lines of each file were read."""
     from ddp_probe.reading import events as reader
-    from ddp_probe.reading.model import Inventory
+    from ddp_probe.reading.inventory import Inventory
     from ddp_probe.shared import ledger_schema
 
     inventory = Inventory()

@@ -11,7 +11,7 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import BACKWARD, FORWARD
+from ddp_probe.reading.stalls import BACKWARD, FORWARD
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 

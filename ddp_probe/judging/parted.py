@@ -12,7 +12,8 @@ from ddp_probe.judging.words import at, by_number, capital, clock, counted, list
 from ddp_probe.reading import alive, job_source, rank_stacks, splits
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.reading.splits import PASSES, Split, record
+from ddp_probe.reading.splits import Split, record
+from ddp_probe.reading.stalls import PASSES
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall

@@ -17,7 +17,8 @@ from ddp_probe.reading import flight_recorder
 from ddp_probe.reading.flight_recorder import RecorderEntry, Recording
 from ddp_probe.reading.job_line import own_frames
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import BACKWARD, Split, record
+from ddp_probe.reading.splits import Split, record
+from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.schema import Site

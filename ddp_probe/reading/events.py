@@ -12,8 +12,8 @@ from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, 
 import msgspec
 
 from ddp_probe.reading import fold_file, log_lines, rank_ledger, whole_ledger
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.log_lines import lines, moment, seconds
-from ddp_probe.reading.model import Inventory
 from ddp_probe.shared import ledger_schema
 from ddp_probe.shared.schema import UNREADABLE
 

@@ -9,8 +9,8 @@ from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
 from ddp_probe.reading import find, flight_recorder, fold_file, host_fold, process_files, rank_stacks, whole_ledger
 from ddp_probe.reading.fold_file import FoldMember
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.load_run import without_collector
-from ddp_probe.reading.model import Inventory
 from ddp_probe.reading.process_files import Meter, Progress
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import UnusableError

@@ -14,8 +14,9 @@ import ddp_probe
 from ddp_probe.reading import alive
 from ddp_probe.reading.fold_file import InvalidFoldError
 from ddp_probe.reading.folded_ledger import FoldedLedger, LedgerFolder, LedgerTables, LedgerUnfolder, little_endian
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.logged_call import KeptCalls, KeptKind, LoggedCall, LogLine
-from ddp_probe.reading.model import Inventory, LoggedProcess
+from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import UNREADABLE

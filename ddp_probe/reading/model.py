@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Type
 
 from ddp_probe.reading import rank_ledger
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.logged_call import NO_CALLS, E, LoggedCall, LogLine
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.whole_ledger import Ledger, Record
@@ -287,32 +288,6 @@ class TextLog(NamedTuple):
     text: str  # The passages with failures and warnings, in order, at most 1 MB.
     passed: int = 0  # Lines in the middle that were not read, because too many lines had signs of trouble.
     dropped: int = 0  # Failures in the middle that were not kept.
-
-
-class Inventory:
-    """What was read, and what could not be read."""
-
-    def __init__(self) -> None:
-        self.files: List[str] = []
-        self.lines = 0
-        self.bytes = 0
-        self.skipped: Dict[str, Dict[str, int]] = {}  # file to reason to number of lines
-        self.unreadable: Dict[str, str] = {}  # file to reason
-        self.notes: List[str] = []
-        self.clock_spread: Optional[float] = None  # Seconds between the hosts' clocks, if they share events.
-
-    def skip(self, file: str, reason: str, count: int = 1) -> None:
-        """Count a line that could not be read."""
-        reasons = self.skipped.setdefault(file, {})
-        reasons[reason] = reasons.get(reason, 0) + count
-
-    def add(self, other: Any, prefix: str = "") -> None:
-        """Add what another inventory says; the names of its files get the prefix."""
-        self.files += [prefix + file for file in other.files]
-        self.lines += other.lines
-        self.bytes += other.bytes
-        self.skipped.update({prefix + file: reasons for file, reasons in other.skipped.items()})
-        self.unreadable.update({prefix + file: why for file, why in other.unreadable.items()})
 
 
 class Run:

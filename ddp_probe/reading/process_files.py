@@ -5,9 +5,10 @@ import stat
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.reading import host_fold, on_cores, rank_ledger
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.log_lines import decode, lines, seconds
 from ddp_probe.reading.logged_call import GrowingCalls, LoggedCall, LogLine, packed
-from ddp_probe.reading.model import Inventory, LoggedProcess
+from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 

@@ -5,15 +5,15 @@ sequence of calls that all make is to blame (shared/alignment.py). If there is n
 for a rank that waits itself is a consequence.
 """
 
-from collections import Counter
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.reading.rank_ledger import LedgerCall, made
+from ddp_probe.reading.stalls import BACKWARD, Stall, all_stalls, is_long
 from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
-from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+from ddp_probe.shared.ledger_schema import PAIRED
 
 # Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
@@ -22,8 +22,6 @@ _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
 )
-BACKWARD, FORWARD = "backward", "forward"
-PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
 _APART = 2.0  # Seconds by which ranks may be apart without being slow.
 
 
@@ -44,20 +42,6 @@ class Split(NamedTuple):
     branch: int = 0  # The line of the `if` that shows which rank is wrong.
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next wait.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
-
-
-class _Stall(NamedTuple):
-    group: Optional[Group]
-    number: int
-    here: Dict[int, LedgerStanding]
-    there: List[int]
-    unknown: List[int]
-    size: int
-    what: str = ""
-
-    @property
-    def when(self) -> float:
-        return min(standing.since() for standing in self.here.values())
 
 
 def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optional[Split]:
@@ -135,7 +119,7 @@ def _stuck(standings: LedgerStandings, standing: LedgerStanding, name: str, numb
     """Tell whether a rank came to no end in a call: then sizes count that some backends let differ."""
     inside = standing.inside
     here = inside is not None and inside.group is not None and inside.group.id == name and inside.seq == number
-    return here and (_is_long(standings, standing) or (inside is not None and not inside.is_open))
+    return here and (is_long(standings, standing) or (inside is not None and not inside.is_open))
 
 
 def _differ(standings: LedgerStandings, group: Group, number: int, sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Split:
@@ -170,14 +154,14 @@ def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split
         for rank, standing in standings.ranks.items()
         if rank not in there and standing.left is None and (standing.inside is not None or standing.in_backward)
     ]
-    long = {standing.rank: standing for standing in waiting if _is_long(standings, standing)}
+    long = {standing.rank: standing for standing in waiting if is_long(standings, standing)}
     if not there or not long:
         return None
     first = min(long.values(), key=LedgerStanding.since)
     inside = first.inside
     here = {rank: standing for rank, standing in long.items() if (standing.inside is None) == (inside is None)}
     number = inside.seq if inside is not None else first.times(BACKWARD)
-    stall = _Stall(
+    stall = Stall(
         inside.group if inside is not None else None, number, here, sorted(there), [], len(standings.ranks), "" if inside is not None else BACKWARD
     )
     return _made(stall, HALTED, sorted(there), sorted(there))
@@ -188,8 +172,7 @@ def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split
 
 def stalled(standings: LedgerStandings) -> Optional[Split]:
     """Return the call that some ranks wait in and others do not come to."""
-    stalls = [*_in_collectives(standings), *_in_pairs(standings), *_in_pass(standings, BACKWARD), *_in_pass(standings, FORWARD)]
-    stalls = [stall for stall in stalls if stall.there or stall.unknown]
+    stalls = all_stalls(standings)
     if not stalls:
         return None
     departed = _departed(standings, stalls)
@@ -219,11 +202,11 @@ def stalled(standings: LedgerStandings) -> Optional[Split]:
     return _circle(first, MISSING)
 
 
-def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Split]:
+def _departed(standings: LedgerStandings, stalls: List[Stall]) -> Optional[Split]:
     """Return the wait for the one rank that has left the sequence of calls that all make, or that rank's wait if no rank waits for it alone."""
     waiting = {rank: standing for stall in stalls for rank, standing in stall.here.items()}
     free = [standings.ranks[rank] for stall in stalls for rank in stall.there if rank not in waiting]
-    if any(standing.left is None for standing in free) or not any(_is_long(standings, standing) for standing in waiting.values()):
+    if any(standing.left is None for standing in free) or not any(is_long(standings, standing) for standing in waiting.values()):
         return None  # A rank that is in no call may still arrive.
     departure = _departure(standings, stalls)
     if departure is None:
@@ -236,7 +219,7 @@ def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Spli
     return _made(stall, kind, stall.there, [departure.rank])._replace(departure=departure)
 
 
-def _departure(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Departure]:
+def _departure(standings: LedgerStandings, stalls: List[Stall]) -> Optional[Departure]:
     """Return the departure of one rank; of very many, those are compared that few wait for, or that wait with few."""
     rare = [rank for stall in sorted(stalls, key=lambda stall: len(stall.here)) for rank in (*stall.there, *stall.here)]
     chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(standings.ranks)] if rank not in standings.unknown))[: alignment.MOST_RANKS]
@@ -256,7 +239,7 @@ def narrowed(standings: LedgerStandings, parted: Split) -> Split:
     return parted._replace(blame=(departure.rank,), departure=departure)
 
 
-def _unpaired(pairs: List[_Stall]) -> Split:
+def _unpaired(pairs: List[Stall]) -> Split:
     """Blame the pair whose partner is in no such call itself; who waits for one of the two is a consequence. If there is none: all of the circle."""
     waiting = {rank: stall for stall in pairs for rank in stall.here}
     last = [stall for stall in pairs if not any(rank in waiting for rank in stall.there)]
@@ -266,36 +249,36 @@ def _unpaired(pairs: List[_Stall]) -> Split:
     return _made(around[0], PEER, around[0].there, [rank for stall in around for rank in stall.here])
 
 
-def _around(start: _Stall, stuck: Dict[int, _Stall]) -> List[_Stall]:
+def _around(start: Stall, stuck: Dict[int, Stall]) -> List[Stall]:
     """Follow who waits for whom until that closes a circle, and return it; an empty list if it ends somewhere."""
-    path: List[_Stall] = []
-    stall: Optional[_Stall] = start
+    path: List[Stall] = []
+    stall: Optional[Stall] = start
     while stall is not None and stall not in path:
         path.append(stall)
         stall = next((stuck[rank] for rank in stall.there if rank in stuck), None)
     return path[path.index(stall) :] if stall is not None else []
 
 
-def _circle(stall: _Stall, kind: str) -> Split:
+def _circle(stall: Stall, kind: str) -> Split:
     """Blame both: each waits for the other."""
     return _made(stall, kind, stall.there, [*stall.here, *stall.there])
 
 
-def _unknown(stalls: List[_Stall]) -> Split:
+def _unknown(stalls: List[Stall]) -> Split:
     stall = max(stalls, key=lambda stall: len(stall.here))
     return _made(stall, UNKNOWN, stall.there, [])
 
 
-def _made(stall: _Stall, kind: str, there: List[int], blame: List[int], is_sure: bool = True) -> Split:
+def _made(stall: Stall, kind: str, there: List[int], blame: List[int], is_sure: bool = True) -> Split:
     here, unknown = tuple(sorted(stall.here)), tuple(sorted(stall.unknown))
     return Split(kind, stall.group, stall.number, here, tuple(sorted(there)), tuple(sorted(set(blame))), stall.when, (), unknown, is_sure, stall.what)
 
 
-def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Optional[Split]:
+def _judged(standings: LedgerStandings, stall: Stall, there: List[int]) -> Optional[Split]:
     """Say which side is to blame if the ranks that do not come are in no collective themselves."""
     missing = [standings.ranks[rank] for rank in there]
     left = [standing for standing in missing if standing.left is not None]
-    sure = len(left) == len(missing) or any(_is_long(standings, standing) for standing in stall.here.values())
+    sure = len(left) == len(missing) or any(is_long(standings, standing) for standing in stall.here.values())
     if not sure:
         running = any(standing.runs for standing in stall.here.values())
         return None if running else _made(stall, UNKNOWN, there, [], is_sure=False)
@@ -317,7 +300,7 @@ def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Opti
     return _made(stall, MISSING, there, there)
 
 
-def _still_moves(standings: LedgerStandings, standing: LedgerStanding, stall: _Stall) -> bool:
+def _still_moves(standings: LedgerStandings, standing: LedgerStanding, stall: Stall) -> bool:
     """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
     moved = standing.moved()
     quiet = max(standing.until, *(standing.until for standing in stall.here.values())) - moved
@@ -328,80 +311,3 @@ def _may_come(standings: LedgerStandings, standing: LedgerStanding) -> bool:
     """Tell whether a rank that runs has moved so lately that its own watcher may not have looked where it stands."""
     quiet = standing.until - standing.moved()
     return standing.is_alive and standing.left is None and not standing.stands and quiet < standings.patience + min(1.0, standings.patience / 4)
-
-
-def _is_long(standings: LedgerStandings, standing: LedgerStanding) -> bool:
-    return standing.waited_out or standing.lasted() >= standings.patience
-
-
-def _in_collectives(standings: LedgerStandings) -> Iterator[_Stall]:
-    waiting: Dict[str, Dict[int, LedgerStanding]] = {}
-    for rank, standing in standings.ranks.items():
-        inside = standing.inside
-        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRED:
-            waiting.setdefault(inside.group.id, {})[rank] = standing
-    for name, (group, members) in standings.groups.items():
-        inside_it = waiting.get(name) or _issued(standings, name, members)
-        for number in sorted({_number(standing, name) for standing in inside_it.values()}):
-            here = {rank: standing for rank, standing in inside_it.items() if _number(standing, name) == number}
-            unknown = [rank for rank in members & standings.unknown if rank not in here and not _came(standings, rank, name, number)]
-            there = [rank for rank in members - standings.unknown - set(here) if standings.ranks[rank].count(name) < number]
-            if there or unknown:
-                yield _Stall(group, number, here, sorted(there), sorted(unknown), group.size)
-                break
-
-
-def _number(standing: LedgerStanding, group: str) -> int:
-    inside = standing.inside
-    return inside.seq if inside is not None and inside.group is not None and inside.group.id == group else standing.count(group)
-
-
-def _came(standings: LedgerStandings, rank: int, group: str, number: int) -> bool:
-    return rank in standings.ranks and standings.ranks[rank].count(group) >= number
-
-
-def _issued(standings: LedgerStandings, name: str, members: Set[int]) -> Dict[int, LedgerStanding]:
-    """Return the ranks that have queued a call on a device, on which it may hang, and have been idle since."""
-    issuers = {}
-    for rank in members:
-        standing = standings.ranks.get(rank)
-        calls = standing.calls(name) if standing is not None else None
-        if standing is None or standing.inside is not None or standing.left is not None or calls is None or calls.last is None:
-            continue
-        quiet = standing.until - standing.moved()
-        if calls.last.device not in ("", "cpu") and quiet >= standings.patience and not standing.is_working:
-            issuers[rank] = standing
-    ahead = max((standing.count(name) for standing in issuers.values()), default=0)
-    return {rank: standing for rank, standing in issuers.items() if standing.count(name) == ahead}
-
-
-def _in_pairs(standings: LedgerStandings) -> Iterator[_Stall]:
-    """Yield the point-to-point calls whose partner has not made the other half."""
-    for rank, standing in standings.ranks.items():
-        inside = standing.inside
-        if inside is None or inside.op not in PAIRED or inside.group is None or inside.peer < 0 or standing.left is not None:
-            continue
-        peer = standings.ranks.get(inside.peer)
-        made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0
-        if made >= inside.seq:
-            continue
-        unknown = [inside.peer] if inside.peer in standings.unknown or peer is None else []
-        there = [] if unknown else [inside.peer]
-        yield _Stall(inside.group, inside.seq, {rank: standing}, there, unknown, 2, inside.op)
-
-
-def _in_pass(standings: LedgerStandings, name: str) -> Iterator[_Stall]:
-    """Yield the pass in which ranks wait for others. No record is made in C++: in forward DDP sends the buffers of rank 0, in backward it reduces."""
-    here = {rank: standing for rank, standing in standings.ranks.items() if standing.is_in(name) and _is_long(standings, standing)}
-    if not here:
-        return
-    number = Counter(standing.times(name) for standing in here.values()).most_common(1)[0][0]
-    here = {rank: standing for rank, standing in here.items() if standing.times(name) == number}
-    there = [
-        rank
-        for rank, standing in standings.ranks.items()
-        if rank not in standings.unknown and not standing.is_in(name) and standing.times(name) < number
-    ]
-    unknown = sorted(standings.unknown - set(here))
-    if there or unknown:
-        yield _Stall(None, number, here, sorted(there), unknown, len(set(standings.ranks) | standings.unknown), name)

@@ -17,8 +17,9 @@ import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import fold, fold_file, host_fold, ledger_file, process_files
+from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.load_run import load
-from ddp_probe.reading.model import Inventory, Run
+from ddp_probe.reading.model import Run
 from ddp_probe.reading.process_files import Meter
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import ProbeError

@@ -8,7 +8,8 @@ from ddp_probe.judging.parted import absent, departed, doubt, evidence, explaine
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import BACKWARD, MISSING, UNKNOWN, Split
+from ddp_probe.reading.splits import MISSING, UNKNOWN, Split
+from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.shared import schema
 
 _COMPARED = 3  # At most this many ranks of each side are compared.

@@ -5,7 +5,8 @@ from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from ddp_probe.reading import standing, whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
-from ddp_probe.reading.splits import ALONE, DIFFER, PASSES, Split, split
+from ddp_probe.reading.splits import ALONE, DIFFER, Split, split
+from ddp_probe.reading.stalls import PASSES
 from ddp_probe.reading.standing import LedgerStanding, Left
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
