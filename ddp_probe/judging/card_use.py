@@ -8,6 +8,7 @@ from ddp_probe.judging.facts import fact
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import CardLoad
 
 DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
@@ -16,9 +17,9 @@ NO_SUCH_CARD = (
     r"|Set visible device failed, invalid device|set device failed[^\n]*device id[^\n]*invalid"
 )
 HIDDEN, FEW, FIXED, UNSET = "hidden", "few", "fixed", "unset"  # Why ranks share a card.
-_LOST = re.compile(DUPLICATE + r"|[Oo]ut of memory|OutOfMemory")
-_NUMBER = re.compile(r"(?:^|:)(\d+)$")
-_NO_LIST = re.compile(r"^\s*(all|void|none|\d+-\d+)\s*$")
+_LOST = Expression(DUPLICATE + r"|[Oo]ut of memory|OutOfMemory")
+_NUMBER = Expression(r"(?:^|:)(\d+)$")
+_NO_LIST = Expression(r"^\s*(all|void|none|\d+-\d+)\s*$")
 
 
 class CardUse(NamedTuple):

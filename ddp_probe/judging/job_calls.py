@@ -1,24 +1,24 @@
 """A call in the job's source, as an edit means it, and the code that stands for the names in the edit. The source is parsed, never run."""
 
 import ast
-import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging import change
 from ddp_probe.reading import job_source
+from ddp_probe.shared.mask_forms import Expression
 
-_CALLED: Dict[str, "re.Pattern[str]"] = {
-    change.WRAP: re.compile(r"(^|\.)\w*(DistributedDataParallel|DDP)$"),
-    change.LOAD: re.compile(r"(^|\.)load$"),
-    change.SAVE: re.compile(r"(^|\.)save(_checkpoint|_file)?$"),
-    change.GROUP: re.compile(r"(^|\.)init_process_group$"),
-    change.SET_DEVICE: re.compile(r"(^|\.)set_device$"),
-    change.RUNNER: re.compile(r"(^|\.)(\w*Runner|from_cfg|build)$"),
-    change.INIT_DIST: re.compile(r"(^|\.)init_dist$"),
-    change.MOVE: re.compile(r"(^|\.)cuda$"),
-    change.LOAD_STATE: re.compile(r"(^|\.)load_state_dict$"),
-    change.TRAINER: re.compile(r"(^|\.)Trainer$"),
-    change.ACCELERATOR: re.compile(r"(^|\.)Accelerator$"),
+_CALLED: Dict[str, "Expression[str]"] = {
+    change.WRAP: Expression(r"(^|\.)\w*(DistributedDataParallel|DDP)$"),
+    change.LOAD: Expression(r"(^|\.)load$"),
+    change.SAVE: Expression(r"(^|\.)save(_checkpoint|_file)?$"),
+    change.GROUP: Expression(r"(^|\.)init_process_group$"),
+    change.SET_DEVICE: Expression(r"(^|\.)set_device$"),
+    change.RUNNER: Expression(r"(^|\.)(\w*Runner|from_cfg|build)$"),
+    change.INIT_DIST: Expression(r"(^|\.)init_dist$"),
+    change.MOVE: Expression(r"(^|\.)cuda$"),
+    change.LOAD_STATE: Expression(r"(^|\.)load_state_dict$"),
+    change.TRAINER: Expression(r"(^|\.)Trainer$"),
+    change.ACCELERATOR: Expression(r"(^|\.)Accelerator$"),
 }
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.JoinedStr)
 

@@ -16,6 +16,7 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import accelerators
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import task
 from ddp_probe.shared.schema import OpenSocket, ProcessLook, Site
 
@@ -24,13 +25,13 @@ NOT_RUNNING, GONE, DISK = ("T", "t"), ("Z", "X", "x", ""), "D"
 LOADER, INIT = "a DataLoader", "init_process_group"
 IDLE, _BUSY = 0.05, 0.5  # CPU seconds a second.
 _WAKES = 3.0  # Times a second that a thread which only waits wakes up at most.
-_TORCH = re.compile(r"[/\\]torch[/\\](?P<module>distributed|nn[/\\]parallel|utils[/\\]data|autograd|_tensor\.py)")
+_TORCH = Expression(r"[/\\]torch[/\\](?P<module>distributed|nn[/\\]parallel|utils[/\\]data|autograd|_tensor\.py)")
 _POLLS = (INIT, "new_group")  # They ask the store many times a second.
-_WRAPPERS = re.compile(r"^_|^(?:wrapper|inner|forward|__call__|__init__|decorate_context)$")
-_FILES, _TASKS = re.compile(r"[/\\]torch[/\\](?:serialization\.py|distributed[/\\]checkpoint)"), ("save", "load", "async_save")
-_COMPILES = re.compile(r"[/\\]torch[/\\]_(?:dynamo[/\\]convert_frame|inductor[/\\](?:async_compile|codecache|compile_fx))\.py$")
-_ASKS = re.compile(r"[/\\]subprocess\.py$")
-_WAITS = re.compile(r"\.wait\(|\.synchronize\(|\.item\(")
+_WRAPPERS = Expression(r"^_|^(?:wrapper|inner|forward|__call__|__init__|decorate_context)$")
+_FILES, _TASKS = Expression(r"[/\\]torch[/\\](?:serialization\.py|distributed[/\\]checkpoint)"), ("save", "load", "async_save")
+_COMPILES = Expression(r"[/\\]torch[/\\]_(?:dynamo[/\\]convert_frame|inductor[/\\](?:async_compile|codecache|compile_fx))\.py$")
+_ASKS = Expression(r"[/\\]subprocess\.py$")
+_WAITS = Expression(r"\.wait\(|\.synchronize\(|\.item\(")
 
 
 class Stance(NamedTuple):

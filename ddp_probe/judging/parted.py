@@ -17,6 +17,7 @@ from ddp_probe.reading.stalls import PASSES
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 
 _LINES = 3  # Lines of each side.
@@ -209,7 +210,7 @@ def _by_source(parted: Split) -> Optional[Split]:
 _LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
 _EARLY = 0.1  # Seconds by which two clocks read one after the other may differ.
 _STOPPED = ("T", "t")
-_SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
+_SAID = Expression(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
 
 
 def halted(run: Run, standings: Standings) -> Dict[int, str]:
@@ -292,7 +293,7 @@ def _dumped(process: LoggedProcess, moved: float) -> bool:
 
 # Finds out from the job's source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
 
-_RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
+_RANK = Expression(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
 
 
 def branch(site: Optional[LedgerSite]) -> Optional[int]:

@@ -9,6 +9,7 @@ from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, failed, f
 from ddp_probe.judging.words import cut
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared.mask_forms import Expression
 
 _GAPS = {"[^\\n]*": False, "[^\\n]*?": False, ".*": True, ".*?": True}  # Whether it reaches over the end of a line.
 _REACH = {")": 20, "\\s": 60, "\\d": 30}  # The most that a repetition which is not a gap may match.
@@ -16,14 +17,14 @@ _FAR = 300
 _OVER = 400  # What a part may match beyond the end of the line in which it begins.
 _LEAST = 3  # Letters of a word that is looked for before the pattern is.
 _CLASS = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
-_ATOM = re.compile(
+_ATOM = Expression(
     r"(?P<atom>\\.|%s|\((?:\?(?:P<\w+>|P=\w+\)|[:=!]|<[=!]|[a-z]+:|\(\w+\)))?|.)(?P<times>(?:[*+?]|\{\d+(?:,\d*)?\})\??)?" % _CLASS, re.DOTALL
 )
-_ENDLESS = re.compile(r"([*+]|\{\d+,\})(\??)")
+_ENDLESS = Expression(r"([*+]|\{\d+,\})(\??)")
 
 
-_HEAD = re.compile(r"\((?:\?(?:P<\w+>|:)|(?!\?))")  # Head of a group that matches letters: no look-ahead.
-_GROUP = re.compile(r"\(\?P<(\w+)>")
+_HEAD = Expression(r"\((?:\?(?:P<\w+>|:)|(?!\?))")  # Head of a group that matches letters: no look-ahead.
+_GROUP = Expression(r"\(\?P<(\w+)>")
 
 
 class PatternMatch:
@@ -239,6 +240,8 @@ def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str], str]:
 def matches(rule: Rule, run: Run) -> List[Match]:
     """Return the failures that carry one of the rule's texts; of those that a probe recorded, those that were not survived."""
     failures, texts, joined = _fatal(run)
+    if not texts:  # Taking a thousand patterns apart takes half as long as reading a healthy run.
+        return []
     possible = [printed.pattern for printed in rule.printed if searchable(printed.pattern).possible(joined)]
     likely = {text for text in texts if any(_search(pattern, text) is not None for pattern in possible)}
     beside: Dict[Tuple[str, str], bool] = {}
@@ -340,10 +343,10 @@ class _Groups(dict):  # type: ignore[type-arg]  # format_map asks for a mapping;
 
 # The rank that a plain log names as the first to fail, if the lines of the failure do not show which rank printed them.
 
-_TABLE = re.compile(r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?rank\s{0,20}: (\d{1,6}) ")
-_SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error:")
-_LOCAL = re.compile(r"failed \(exitcode: -?\d{1,3}\) local_rank: (\d{1,6}) \(pid")
-_NODES = re.compile(r"\b(?:nnodes|node_rank|group_rank|machine_rank)[= ](?![01]\b)\d|\bgroup_world_size=(?!1\b)\d|--nnodes[= ]\$")
+_TABLE = Expression(r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?rank\s{0,20}: (\d{1,6}) ")
+_SPAWNED = Expression(r"-- Process (\d{1,6}) terminated with the following error:")
+_LOCAL = Expression(r"failed \(exitcode: -?\d{1,3}\) local_rank: (\d{1,6}) \(pid")
+_NODES = Expression(r"\b(?:nnodes|node_rank|group_rank|machine_rank)[= ](?![01]\b)\d|\bgroup_world_size=(?!1\b)\d|--nnodes[= ]\$")
 
 
 def root_cause(texts: Iterable[str]) -> List[int]:

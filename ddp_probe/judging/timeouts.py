@@ -6,14 +6,15 @@ from typing import Dict, List, NamedTuple, Optional, Set
 from ddp_probe.judging.printed import Match, matches
 from ddp_probe.judging.rule import Printed, Rule
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared.mask_forms import Expression
 
 WATCHDOG = r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum="
-_WAIT = re.compile(r"\[Rank (\d{1,6})\] %s(\d{1,12}), OpType=(\w{1,40})(?:, NumelIn=(\d{1,15}))?" % WATCHDOG)
-_STATE = re.compile(
+_WAIT = Expression(r"\[Rank (\d{1,6})\] %s(\d{1,12}), OpType=(\w{1,40})(?:, NumelIn=(\d{1,15}))?" % WATCHDOG)
+_STATE = Expression(
     r"\[PG [^\n\]]{0,80}\bRank (\d{1,6})\][^\n]{0,160}?last enqueued (?:\w+ )?work: (\d{1,12}), last completed (?:\w+ )?work: (\d{1,12})"
 )
-_OTHER_GROUP = re.compile(r"\[PG (?:ID )?[1-9]|\b(?:tensor|pipeline)[-_](?:model[-_])?parallel")  # Each group counts separately.
-_BEFORE = re.compile(r"Traceback \(most recent call last\)|out of memory|ncclRemoteError|NCCL WARN|exitcode", re.IGNORECASE)
+_OTHER_GROUP = Expression(r"\[PG (?:ID )?[1-9]|\b(?:tensor|pipeline)[-_](?:model[-_])?parallel")  # Each group counts separately.
+_BEFORE = Expression(r"Traceback \(most recent call last\)|out of memory|ncclRemoteError|NCCL WARN|exitcode", re.IGNORECASE)
 
 
 class Wait(NamedTuple):
@@ -74,8 +75,8 @@ def _read(match: Match, text: str) -> Timeouts:
     return Timeouts(match, waits, enqueued, _OTHER_GROUP.search(text) is None, "barrier" in text.lower(), first)
 
 
-_WAITED = re.compile(r"Timed out waiting \d{1,12} ?ms for (?:recv|send) operation")
-_NOTIFY = re.compile(r"Notify register times out[^\n]{0,900}?rankSize ?\[(\d{1,6})\], ?rankId ?\[(\d{1,6})\]")
+_WAITED = Expression(r"Timed out waiting \d{1,12} ?ms for (?:recv|send) operation")
+_NOTIFY = Expression(r"Notify register times out[^\n]{0,900}?rankSize ?\[(\d{1,6})\], ?rankId ?\[(\d{1,6})\]")
 
 
 class Stands(NamedTuple):

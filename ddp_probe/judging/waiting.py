@@ -1,6 +1,5 @@
 """Tells ranks that waited for others from ranks that failed: since when, in which call, and what the others did."""
 
-import re
 from typing import List, Optional
 
 from ddp_probe.judging.vendor_words import COMMUNICATION
@@ -8,10 +7,11 @@ from ddp_probe.judging.words import clock, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import foreign
 
 PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
-TIMED_OUT = re.compile(
+TIMED_OUT = Expression(
     r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
     r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"
     r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
@@ -19,7 +19,7 @@ TIMED_OUT = re.compile(
     r"|(?<![NR])(?:%s|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout" % COMMUNICATION
 )
 
-_UNREACHED = re.compile(r"[Cc]onnect[^\n]{0,200}(?:refused|timed out)")
+_UNREACHED = Expression(r"[Cc]onnect[^\n]{0,200}(?:refused|timed out)")
 
 
 def of_others(failure: Failed) -> bool:

@@ -1,20 +1,20 @@
 """Collects failures: each exception of each process once, with the calls it passed through and how it ended."""
 
-import re
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from ddp_probe.reading.job_line import inside, job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Failure, Site
 
 # What a rank prints after a peer or its launcher has failed: never the first failure.
-_PEER = re.compile(
+_PEER = Expression(
     r"Connection (closed|reset) by (remote )?peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
     r"|NCCL communicator was aborted(?![^\n]{0,400}(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
 )
-_LAUNCHER = re.compile(
+_LAUNCHER = Expression(
     r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException|RayTaskError)\b"
     r"|closing signal SIGTERM|received by PID \d+|failed \(exitcode: -?\d+\) local_rank:|exits with return code|Killing subprocess \d+"
     r"|srun: error: .{0,300}Exited with exit code|slurmstepd: .{0,300}CANCELLED"
@@ -22,7 +22,7 @@ _LAUNCHER = re.compile(
 
 # The arguments of an exception that the parser raised: what it says, and of which line.
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
-_BROKEN = re.compile(r"""\((?P<quote>['"])(?P<says>.{1,500}?)(?P=quote), \('(?P<file>[^'\n]{1,1000})', (?P<line>\d{1,7}), """)
+_BROKEN = Expression(r"""\((?P<quote>['"])(?P<says>.{1,500}?)(?P=quote), \('(?P<file>[^'\n]{1,1000})', (?P<line>\d{1,7}), """)
 
 INTERRUPTED = "a person interrupted it"
 _ENDS = (schema.ProcessEnd, schema.LauncherEnd)  # Their site is the line of the exit call.

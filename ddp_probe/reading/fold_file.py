@@ -2,10 +2,9 @@
 
 import os
 import struct
-import tempfile
 import zlib
 from functools import lru_cache
-from typing import BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
@@ -155,7 +154,9 @@ def _files(fold: str) -> Dict[str, FoldEntry]:
 
 
 @lru_cache(maxsize=1)
-def _folder() -> "tempfile.TemporaryDirectory[str]":
+def _folder() -> Any:
+    import tempfile
+
     return tempfile.TemporaryDirectory(prefix="ddp_probe-fold-")
 
 
@@ -166,7 +167,10 @@ def _place(fold: str, name: str) -> str:
     data = held_data(fold, entry) if entry is not None else None
     if entry is None or data is None:
         return ""
-    number, path = tempfile.mkstemp(dir=_folder().name)
+    import tempfile
+
+    folder: str = _folder().name
+    number, path = tempfile.mkstemp(dir=folder)
     with os.fdopen(number, "wb") as file:
         file.write(data)
     os.utime(path, (entry.changed, entry.changed))

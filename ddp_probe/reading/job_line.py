@@ -8,10 +8,11 @@ import msgspec
 from ddp_probe.reading.logged_call import KeptCalls
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import foreign, of_installed_program
 from ddp_probe.shared.schema import Site
 
-_STARTS_CHILDREN = re.compile(r"[/\\]multiprocessing[/\\](?:spawn|forkserver)\.py$")
+_STARTS_CHILDREN = Expression(r"[/\\]multiprocessing[/\\](?:spawn|forkserver)\.py$")
 _BEGINS = ("spawn_main", "main")  # What the command lines of multiprocessing call; no line of a program does.
 
 
@@ -42,8 +43,8 @@ def _starts_a_child(called: Sequence[Site]) -> bool:
 # Finds an exception nested in another one: a worker's or child's traceback in its message, or the exception that it was raised from.
 
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = re.compile(r'^\s*File "([^"\n]{1,1000})", line (\d{1,9}), in ([^\n]{1,200})$', re.MULTILINE)
-_LAST = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: [^\n]*)?$", re.MULTILINE)
+_FRAME = Expression(r'^\s*File "([^"\n]{1,1000})", line (\d{1,9}), in ([^\n]{1,200})$', re.MULTILINE)
+_LAST = Expression(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: [^\n]*)?$", re.MULTILINE)
 _LONGEST = 200
 
 

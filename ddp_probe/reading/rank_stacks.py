@@ -1,7 +1,6 @@
 """Finds the stacks of each rank in its log or in what faulthandler has written, and merges those of many ranks into one tree."""
 
 import os
-import re
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import ddp_probe
@@ -9,12 +8,13 @@ from ddp_probe.reading import fold_file
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.log_lines import decode, seconds
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.masks import mask
 from ddp_probe.shared.schema import Site, ThreadStack
 
-_THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]\n]*)\])? \(most recent call first\):\s*$")
-_FRAME = re.compile(r'^  File "([^"\n]*)", line (\d{1,9}|\?\?\?) in (.{1,500})$')
-_BEGIN = re.compile(r"^(?:Timeout \(|Fatal Python error: )")
+_THREAD = Expression(r"^(?:Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]\n]*)\])? \(most recent call first\):\s*$")
+_FRAME = Expression(r'^  File "([^"\n]*)", line (\d{1,9}|\?\?\?) in (.{1,500})$')
+_BEGIN = Expression(r"^(?:Timeout \(|Fatal Python error: )")
 _NO_ROOM = 1 << 22
 
 
@@ -46,7 +46,7 @@ def _take(line: str, dump: List[ThreadStack]) -> None:
 
 _EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"', b'"event":"process.look"')
 _OVER = b'"event":"hang.over"'
-_NAME = re.compile(r"rank(\d+)\.")
+_NAME = Expression(r"rank(\d+)\.")
 _LARGEST = 1 << 28
 _WithThreads = Union[schema.HangSuspected, schema.Stacks, schema.ProcessLook]
 

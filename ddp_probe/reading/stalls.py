@@ -12,7 +12,7 @@ PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
 
 
 class Stall(NamedTuple):
-    """One such call: `here` wait in it, `there` have not come, and of `unknown` nobody knows."""
+    """One such call: `here` wait in it, `there` have not come; nothing shows whether `unknown` have."""
 
     group: Optional[Group]
     number: int

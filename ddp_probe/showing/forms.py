@@ -5,7 +5,6 @@ a note for the person.
 """
 
 import contextlib
-import gzip
 import importlib
 import io
 import os
@@ -173,6 +172,8 @@ def _write_file(file: WrittenFile, chunks: Chunks) -> str:
 
 
 def _stream_file(raw: IO[bytes], chunks: Chunks, *, packed: bool) -> str:
+    import gzip
+
     with contextlib.ExitStack() as stack:
         target = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0)) if packed else raw
         text = io.TextIOWrapper(target, encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -194,6 +195,8 @@ def _place(file: WrittenFile) -> str:
 
 def _head(path: str) -> str:
     """Return the first characters of a file; an empty text if it cannot be read."""
+    import gzip
+
     try:
         with (gzip.open if path.endswith(_PACKED) else open)(path, "rb") as file:
             return bytes(file.read(_HEAD)).decode("utf-8", "replace")

@@ -1,7 +1,6 @@
 """The permanent change, as a diff of the job's source if it is available. A remedy only replaces it for a while."""
 
 import ast
-import difflib
 import os
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -291,6 +290,8 @@ def _ended(lines: List[str], end: str) -> List[str]:
 
 
 def _unified(before: List[str], after: List[str], names: Tuple[str, str], width: int) -> Iterator[str]:
+    import difflib
+
     for text in difflib.unified_diff(before, after, *names, n=width, lineterm=""):
         yield from text.split("\n")
 

@@ -1,6 +1,5 @@
 """DDP reads a parameter count that came from another collective, which the other rank had called."""
 
-import re
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
@@ -8,8 +7,9 @@ from ddp_probe.judging.rank_models import by_digest, first_wraps
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared.mask_forms import Expression
 
-_SAYS = re.compile(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
+_SAYS = Expression(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
 
 RULE = Rule(
     id="DDP601",

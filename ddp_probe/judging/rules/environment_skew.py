@@ -1,6 +1,5 @@
 """A variable that must be the same on all ranks differs between them."""
 
-import re
 from typing import Iterator, List, Optional
 
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
@@ -9,20 +8,21 @@ from ddp_probe.judging.vendor_words import COMMUNICATION, VARIABLES
 from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared.mask_forms import Expression
 
-_COMPARED = re.compile(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
+_COMPARED = Expression(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
 # These are meant to differ from rank to rank or host to host, or change only what is printed.
-_OWN = re.compile(
+_OWN = Expression(
     r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE"
     r"|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
 )
 # These change the groups that a rank makes or the messages that it sends: ranks then wait for each other forever, or lose bytes.
-_BREAKS = re.compile(
+_BREAKS = Expression(
     r"^(TORCH_DISTRIBUTED_DEBUG|USE_LIBUV|UCX_TLS|FI_PROVIDER"
     r"|(NCCL|RCCL|%s)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE"
     r"|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$" % COMMUNICATION
 )
-_COMMUNICATION = re.compile(
+_COMMUNICATION = Expression(
     r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|%s|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store"
     r"|enforce fail" % COMMUNICATION
 )

@@ -11,10 +11,11 @@ from ddp_probe.judging.words import capital, clock, lasting, named, place, spans
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.splits import LEFT
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 # A rank that says this compared itself with another one: it did not fail before that one.
-_COMPARED = re.compile(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
-_MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
+_COMPARED = Expression(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
+_MEMORY = Expression(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
 
 _UNSEEN = (
     "Find out what ended %s: the program that started it may print its exit code; the kernel's log shows whether memory ran out (dmesg -T | "

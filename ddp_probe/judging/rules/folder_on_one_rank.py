@@ -1,7 +1,6 @@
 """A folder exists for some ranks only: all make it and one is first, or one makes it and the others do not wait, or use another disk."""
 
 import os
-import re
 from dataclasses import replace
 from typing import Iterator, Optional
 
@@ -11,6 +10,7 @@ from ddp_probe.judging.rule import Finding, Printed, Rule
 from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir(?:_or_exist)?\("
 _WRITES = (
@@ -18,7 +18,7 @@ _WRITES = (
     r"|_save_checkpoint)\b"
 )
 _FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
-_SEVERAL = re.compile(
+_SEVERAL = Expression(
     r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel"
     r"|_optim_states\.pt|collect_results|shared directory for all ranks|access to the configured storage path"
     r"|deepspeed|accelerate|(?i:multi-?(?:gpu|node))|\b(?:two|three|four|eight|several|\d) (?:processes|nodes|machines)\b|多(?:个机器|机|卡|进程)"

@@ -1,6 +1,5 @@
 """The job caught a failure of init_process_group or set_device and continued: the symptoms come later, in another place."""
 
-import re
 from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
@@ -9,13 +8,14 @@ from ddp_probe.judging.words import at, named, place
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
-_SYMPTOM = re.compile(
+_SYMPTOM = Expression(
     r"process group|init_process_group|device_ids|No backend type|must be on the same type of devices|CUDA|NVIDIA|accelerator|on the same device"
     r"|invalid device|not initialized|[Rr]endezvous|MASTER_|environment variable|KeyError: 'LOCAL_RANK'"
 )
-_WAITED = re.compile(r"[Tt]imed? ?out|clients joined")
+_WAITED = Expression(r"[Tt]imed? ?out|clients joined")
 
 
 class Swallowed(NamedTuple):

@@ -1,6 +1,5 @@
 """The processes train alone: no launcher started one per card, or a launcher did and each was told that it is alone."""
 
-import re
 import shlex
 from typing import Iterator, List, Optional
 
@@ -11,9 +10,10 @@ from ddp_probe.judging.words import at, counted
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
-_ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
-_PROCESSES = re.compile(r"--num[-_]processes[= ](\d{1,6})\b")
+_ACCELERATE = Expression(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
+_PROCESSES = Expression(r"--num[-_]processes[= ](\d{1,6})\b")
 
 RULE = Rule(
     id="DDP311",

@@ -10,10 +10,11 @@ from ddp_probe.judging.words import capital, cut, named
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
 # The port as torch 2 writes it, and as torch 1 does.
-_PORT = re.compile(r"port: ?(\d+)|:(\d+) \(errno")
+_PORT = Expression(r"port: ?(\d+)|:(\d+) \(errno")
 
 RULE = Rule(
     id="DDP409",

@@ -9,8 +9,9 @@ from ddp_probe.judging.who import NO_WARNING
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
-_ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
+_ENDPOINT = Expression(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 
 _RANK_0 = "See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR."
 
@@ -77,7 +78,7 @@ RULE = Rule(
 
 
 # gloo has asked the store, and does not reach the address that it got there.
-_MESH = re.compile(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
+_MESH = Expression(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
 _BETWEEN_RANKS = (
     "Check whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
     "GLOO_SOCKET_IFNAME. The address was %s."

@@ -1,6 +1,5 @@
 """The job needs a card, and this process sees none."""
 
-import re
 from typing import Iterator, List
 
 from ddp_probe.judging import change, own_group
@@ -10,6 +9,7 @@ from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
 
@@ -127,7 +127,7 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-_NONE = re.compile(r"No (?:CUDA|HIP|%s) (?:GPUs|devices?) (?:are|is) available" % CARDS)
+_NONE = Expression(r"No (?:CUDA|HIP|%s) (?:GPUs|devices?) (?:are|is) available" % CARDS)
 
 
 def _none_there(failure: Failed, process: LoggedProcess) -> bool:

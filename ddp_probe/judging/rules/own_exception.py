@@ -1,6 +1,5 @@
 """The first exception that does not report the loss of a peer: the job's own, which no other rule knows."""
 
-import re
 from typing import Iterator, List
 
 from ddp_probe.judging.printed import root_cause
@@ -11,10 +10,11 @@ from ddp_probe.judging.waiting import TIMED_OUT
 from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, cut, named, place
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared.mask_forms import Expression
 
 # Exceptions from these are about the machine, the versions or the other ranks: they need a separate rule.
-_LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
-_SYSTEM = re.compile(
+_LIBRARY = Expression(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
+_SYSTEM = Expression(
     r"NCCL|nccl|gloo|[Cc]uda|CUDA|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
     r"|%s|%s" % (CARDS, COMMUNICATION)
 )

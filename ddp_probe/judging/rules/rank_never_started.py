@@ -1,6 +1,5 @@
 """A rank never arrived to init_process_group: the others waited for it there."""
 
-import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging import proof
@@ -11,9 +10,10 @@ from ddp_probe.reading.alive import kernel_state
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
-_MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
-_MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
+_MISSED = Expression(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
+_MASTER = Expression(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
 # More came than there are ranks: the count includes what an earlier start left in the store, or in the file of file://.
 _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
 
