@@ -26,6 +26,11 @@ class Again:
         if report.failed:
             self._failed[_without_group(report.nodeid)] = None
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note which file could not be read: it fails again."""
+        if report.failed:
+            self._failed[report.nodeid] = None
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Keep the session, whose exit status pytest returns at the end."""
         self._session = session

@@ -58,3 +58,14 @@ def test_only_what_passes_three_times_is_forgiven(
     assert done.returncode == code, done.stdout
     assert {number: len((tmp_path / ("runs-%d" % number)).read_text()) for number in numbers} == runs
     assert ("failed once, then passed 3 times" in done.stdout) == (numbers == [0, 1])
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_file_that_cannot_be_read_is_no_failed_test(workers: str, tmp_path: Path, repo: Path, run_python: Callable[..., Any]) -> None:
+    """Beside a test that fails once, a file that cannot be imported still makes the suite fail."""
+    (tmp_path / "conftest.py").write_text(_CONFTEST.format(tests=str(repo / "tests")), encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(_TESTS).format(numbers=[1]), encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text("import no_such_module\n", encoding="utf-8")
+    done = run_python(["-m", "pytest", "-n", workers, "--continue-on-collection-errors", "."], cwd=tmp_path, timeout=200)
+    assert done.returncode == 1, done.stdout
+    assert "passed 3 times" not in done.stdout
