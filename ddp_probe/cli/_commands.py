@@ -58,7 +58,13 @@ def page() -> str:
     import textwrap
 
     rows = ["  %-10s %s" % (command.name, command.summary) for command in commands()]
-    return _PAGE % {"prog": PROG, "about": textwrap.fill(str(ddp_probe.__doc__), 78), "commands": "\n".join(rows)}
+    return _PAGE % {"prog": PROG, "about": textwrap.fill(described(ddp_probe)[0], 78), "commands": "\n".join(rows)}
+
+
+def described(module: Any) -> Tuple[str, str]:
+    """Return the first paragraph of a module's docstring, and the others, which python -OO leaves out."""
+    about, _, others = str(module.__doc__ or "python -OO leaves out what is described here.").strip().partition("\n\n")
+    return about, others
 
 
 def names() -> List[str]:

@@ -5,7 +5,7 @@ import re
 import shlex
 from typing import Any, Callable, List, NoReturn, Optional, Tuple
 
-from ddp_probe.cli._commands import PROG, Command, incomplete
+from ddp_probe.cli._commands import PROG, Command, described, incomplete
 from ddp_probe.shared.errors import UsageError
 
 
@@ -29,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(module: Any) -> argparse.ArgumentParser:
     """Return the parser of a command; the command's module declares the arguments."""
     command: Command = module.COMMAND
-    about, _, page = str(module.__doc__).strip().partition("\n\n")  # The long text follows the options, which are on the first screen then.
+    about, page = described(module)  # The long text follows the options, which are on the first screen then.
     made = _Parser(prog="%s %s" % (PROG, command.name), description=about, epilog=page or None, allow_abbrev=False, usage=command.usage)
     module.add_arguments(made)
     if command.paints:

@@ -129,3 +129,12 @@ def test_the_options_are_on_the_first_screen(module, monkeypatch, capsys):
     assert begin < 10
     rest = str(module.__doc__).strip().partition("\n\n")[2]
     assert not rest or next(number for number, line in enumerate(lines) if line and rest.startswith(line)) > begin
+
+
+@pytest.mark.parametrize("words", [["help"], ["report", "--help"]], ids=" ".join)
+def test_a_page_without_docstrings_says_why_it_is_shorter(run_python, words):
+    """Under python -OO there are no docstrings; the options are still there."""
+    page = run_python(["-OO", "-m", "ddp_probe", *words]).stdout
+    assert "None" not in page.split()
+    assert "python -OO leaves out what is described here." in page
+    assert "options:" in page or "commands:" in page
