@@ -297,6 +297,9 @@ class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=Tru
     entrypoint: Annotated[str, _doc("The function that they run, if they run one.")] = ""
     children: Annotated[Dict[str, int], _doc("Local rank to pid.")] = {}
     restart: Annotated[Optional[int], _doc("How many times the group has been restarted.")] = None
+    oom_kills: Annotated[
+        Optional[int], _doc("At the begin: how many processes of the launcher's control group the kernel had killed for lack of memory.")
+    ] = None
 
 
 class LauncherSignal(Event, tag="launcher.signal", kw_only=True, omit_defaults=True):
@@ -315,6 +318,9 @@ class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=Tru
     signal: Annotated[str, _doc("Name of the signal that ended it, such as SIGKILL.")] = ""
     message: Annotated[str, _doc("The launcher's message about it; first 2 000 characters.")] = ""
     first: Annotated[bool, _doc("The launcher reports this one as the first to fail.")] = False
+    oom_kills: Annotated[
+        Optional[int], _doc("If SIGKILL ended it: how many processes of the launcher's control group the kernel has killed for lack of memory.")
+    ] = None
 
 
 class LauncherEnd(Event, tag="launcher.end", kw_only=True, omit_defaults=True):

@@ -126,9 +126,13 @@ class HostReader:
             limit = _number(_read(self._group["limit"]))
             state.memory_limit = limit if limit is not None and limit < _UNLIMITED else None
             state.memory_taken = _taken(_read(self._group["parts"])) if state.memory_limit else None
-            state.oom_kills = _number(_fields(_read(self._group["events"])).get(b"oom_kill"))
+            state.oom_kills = self.oom_kills()
         state.shm_free, state.shm_size = _room(self._shm)
         return state
+
+    def oom_kills(self) -> Optional[int]:
+        """Return how many processes of the control group the kernel has killed for lack of memory."""
+        return _number(_fields(_read(self._group["events"])).get(b"oom_kill")) if self._group else None
 
 
 def _control_group(proc: str, sys: str) -> Dict[str, str]:

@@ -16,6 +16,7 @@ _FILES = (
     "tests/costs.py",
     "tests/light.py",
     "tests/ports.py",
+    "tests/again.py",
     "tests/schedule.py",
     "tests/test_schema.py",
     "tests/test_accelerators.py",

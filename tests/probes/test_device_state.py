@@ -268,8 +268,8 @@ def test_a_rank_that_the_kernel_kills_for_lack_of_memory(control_group, tmp_path
     """At the limit of a real control group rank 1 gets SIGKILL; the report names it and the count, and does not guess from the signal."""
     (tmp_path / "job.py").write_text(_TOO_MUCH)
     told = _launched_in(control_group, tmp_path, armed(tmp_path / "runs"), free_port())
+    assert [(finding["id"], finding["ranks"]) for finding in told["findings"]] == [("DDP223", [1])], told["findings"]
     (finding,) = told["findings"]
-    assert (finding["id"], finding["ranks"]) == ("DDP223", [1])
     assert "the control group's 1.5 GiB on" in finding["verdict"]
     assert "rose from 0 to 1" in finding["verdict"]
 

@@ -1,6 +1,6 @@
 """The host is out of memory: an allocation fails, or the kernel kills a process."""
 
-from typing import Iterator, List, NamedTuple
+from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import Finding, Printed, Rule, shown
@@ -107,14 +107,14 @@ RULE = Rule(
         "one rank and no traceback."
     ),
     evidence=(
-        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose in its host's device.state. In a "
+        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose on its host. In a "
         "plain log, also a SIGKILL that ended a rank first, according to its launcher, if nothing else failed."
     ),
     remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
     "fewer DataLoader workers, "
     "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
     "or ask the scheduler for more memory.",
-    needs=("process.end", "device.state"),
+    needs=("process.end", "device.state", "launcher.child"),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory", "shared-memory-too-small"),
 )
@@ -139,7 +139,7 @@ def _killed(run: Run) -> Iterator[Finding]:
         yield RULE.found(
             ranks=ranks,
             verdict="%s killed by the kernel for lack of memory: %s on %s was used up, and the kernel's count of such kills rose from %d to %d."
-            % (subject(ranks, "was", "were"), last.limit, host or "the host", first.kills, last.kills),
+            % (subject(ranks, "was", "were"), _used_up(run, host), host or "the host", first.kills, last.kills),
             evidence=[shown(each.call, "oom_kills is %d" % each.kills) for each in (first, last)],
             when=last.call.when,
             explains=[failure for failure in run.failures if failure.consequence],
@@ -149,18 +149,27 @@ def _killed(run: Run) -> Iterator[Finding]:
 class _Count(NamedTuple):
     """The kernel's count of kills for lack of memory, in one line."""
 
-    call: "LoggedCall[schema.DeviceState]"
+    call: "LoggedCall[Any]"
     kills: int
-    limit: str
 
 
 def _counts(run: Run, host: str) -> List[_Count]:
-    """Return the counts of a host's ranks, by time."""
-    found = []
-    for call in (call for process in run.processes if process.host == host for call in process.calls(schema.DeviceState)):
-        system = call.begin.system
-        if system is not None and system.oom_kills is not None:
-            limit = system.memory_limit
-            told = "the memory" if limit is None else "the control group's %.1f GiB" % (limit / (1 << 30))
-            found.append(_Count(call, system.oom_kills, told))
+    """Return the counts of a host's ranks and of their launcher, by time."""
+    found = [_Count(call, system.oom_kills) for call, system in _states(run, host) if system.oom_kills is not None]
+    for launcher in (launcher for launcher in run.launchers if launcher.host == host):
+        groups = launcher.calls(schema.LauncherGroup)
+        began = groups[-1].when if groups else 0.0  # An earlier generation has its own kills.
+        calls: List[LoggedCall[Any]] = [*groups[-1:], *(call for call in launcher.calls(schema.LauncherChild) if call.when >= began)]
+        found += [_Count(call, call.begin.oom_kills) for call in calls if call.begin.oom_kills is not None]
     return sorted(found, key=lambda each: each.call.when)
+
+
+def _states(run: Run, host: str) -> Iterator[Tuple["LoggedCall[schema.DeviceState]", schema.HostState]]:
+    for call in (call for process in run.processes if process.host == host for call in process.calls(schema.DeviceState)):
+        if call.begin.system is not None:
+            yield call, call.begin.system
+
+
+def _used_up(run: Run, host: str) -> str:
+    limits = [system.memory_limit for _, system in _states(run, host) if system.memory_limit is not None]
+    return "the control group's %.1f GiB" % (limits[-1] / (1 << 30)) if limits else "the memory"

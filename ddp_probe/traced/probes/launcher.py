@@ -9,6 +9,7 @@ from ddp_probe.activation.targets import LAUNCH
 from ddp_probe.shared import schema
 from ddp_probe.shared.masks import mask_argv, masked
 from ddp_probe.shared.ours import ours
+from ddp_probe.traced.device_states import HostReader
 from ddp_probe.traced.facts.describe import class_name, contents, describe, overridden
 from ddp_probe.traced.patching import Call
 from ddp_probe.traced.probes import Begun, Probe
@@ -78,7 +79,8 @@ class Launcher(Probe):
             self.session.act_as_launcher()
             return _asked(call.arguments())
         if method == "start":
-            return schema.LauncherGroup(restart=self._generation, asked=_whole(contents(call.instance).get("nprocs")))
+            asked = _whole(contents(call.instance).get("nprocs"))
+            return schema.LauncherGroup(restart=self._generation, asked=asked, oom_kills=HostReader().oom_kills())
         told = None if self._stopped else _signal_being_handled()
         if told is not None:
             self._stopped = True
@@ -120,7 +122,7 @@ class Launcher(Probe):
         self._told.add(pid)
         if str(pid) in self._pids_with_a_file():
             self.session.act_as_launcher(watches=False)
-            self.session.recorder.point(schema.LauncherChild(child_pid=pid, exit_code=code, signal=signal_name(code)))
+            self.session.recorder.point(child_event(None, pid, code))
 
 
 def _asked(given: Dict[str, Any]) -> schema.LauncherAgent:
@@ -163,7 +165,7 @@ def _signal_being_handled() -> Optional[schema.LauncherSignal]:
     if exc is None or class_name(exc).rpartition(".")[2] != "SignalException":
         return None
     number: Any = contents(exc).get("sigval")
-    return schema.LauncherSignal(signal=signal_name(-number) if issubclass(type(number), int) else "")
+    return schema.LauncherSignal(signal=_signal_name(-number) if issubclass(type(number), int) else "")
 
 
 def _ended(context: Any) -> List[schema.LauncherChild]:
@@ -171,16 +173,19 @@ def _ended(context: Any) -> List[schema.LauncherChild]:
     held = contents(context)
     handlers = held.get("subprocess_handlers")
     if type(handlers) is dict:
-        return [_child(rank, handler.proc.pid, handler.proc.returncode) for rank, handler in sorted(handlers.items())]
+        return [child_event(rank, handler.proc.pid, handler.proc.returncode) for rank, handler in sorted(handlers.items())]
     processes = contents(held.get("_pc")).get("processes") or []
-    return [_child(rank, process.pid, process.exitcode) for rank, process in enumerate(processes)]
+    return [child_event(rank, process.pid, process.exitcode) for rank, process in enumerate(processes)]
 
 
-def _child(local_rank: int, pid: Optional[int], code: Optional[int]) -> schema.LauncherChild:
-    return schema.LauncherChild(child_local_rank=local_rank, child_pid=pid, exit_code=code, signal=signal_name(code))
+def child_event(local_rank: Optional[int], pid: Optional[int], code: Optional[int]) -> schema.LauncherChild:
+    """Return how a child ended. Its peers are often ended before they can count what the kernel has killed, so the launcher counts it as well."""
+    name = _signal_name(code)
+    kills = HostReader().oom_kills() if name == "SIGKILL" else None
+    return schema.LauncherChild(child_local_rank=local_rank, child_pid=pid, exit_code=code, signal=name, oom_kills=kills)
 
 
-def signal_name(code: Optional[int]) -> str:
+def _signal_name(code: Optional[int]) -> str:
     """Return the name of the signal that a negative exit code stands for."""
     if code is None or code >= 0:
         return ""
@@ -203,7 +208,7 @@ def _failure(rank: int, failure: Any, first: bool) -> schema.LauncherChild:
         child_local_rank=getattr(failure, "local_rank", None),
         child_pid=getattr(failure, "pid", None),
         exit_code=code,
-        signal=signal_name(code),
+        signal=_signal_name(code),
         message=masked(text, _TEXT),
         first=first,
     )

@@ -3,10 +3,11 @@
 from typing import Any, Optional
 
 from ddp_probe.shared import schema
+from ddp_probe.traced.device_states import HostReader
 from ddp_probe.traced.facts.describe import contents, describe
 from ddp_probe.traced.patching import Call
 from ddp_probe.traced.probes import Begun, Probe
-from ddp_probe.traced.probes.launcher import signal_name
+from ddp_probe.traced.probes.launcher import child_event
 
 _MOST = 1 << 31  # a larger number is not a count of processes, and does not fit a field
 
@@ -25,7 +26,8 @@ class Spawn(Probe):
         self.session.act_as_launcher()
         given = call.arguments()
         count = given.get("nprocs", 1)
-        return schema.LauncherGroup(asked=count if type(count) is int and 0 <= count < _MOST else None, entrypoint=describe(given.get("fn")))
+        asked = count if type(count) is int and 0 <= count < _MOST else None
+        return schema.LauncherGroup(asked=asked, entrypoint=describe(given.get("fn")), oom_kills=HostReader().oom_kills())
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.LauncherGroup]:
         """Record the children if the caller has not waited for them."""
@@ -38,10 +40,9 @@ class Spawn(Probe):
         told = contents(exc)
         index = told.get("error_index")
         if type(index) is int:
-            code, pid = told.get("exit_code"), told.get("error_pid")
-            self.session.recorder.point(
-                schema.LauncherChild(child_local_rank=index, child_pid=pid, exit_code=code, signal=signal_name(code), first=True)
-            )
+            child = child_event(index, told.get("error_pid"), told.get("exit_code"))
+            child.first = True
+            self.session.recorder.point(child)
 
 
 PROBE = Spawn
