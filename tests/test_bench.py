@@ -53,6 +53,26 @@ def test_a_gross_regression_is_twice_the_goal(bench: Any, on: float, met: bool, 
     assert (row["met"], row["gross"]) == (met, gross)
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit", "start", "gross"),
+    [
+        ("cost", "µs", 10.0, True),
+        ("cost", "µs", 5.0, True),
+        ("cost", "µs", 14.0, False),
+        ("cost", "µs", 90.0, False),
+        ("cost", "MiB", 14.0, True),
+        ("ratio", "ms", 14.0, True),
+    ],
+)
+def test_a_slower_machine_may_take_longer(bench: Any, kind: str, unit: str, start: float, gross: bool) -> None:
+    """A time of 25 for a goal of 10 is gross, but for a machine that starts interpreters 1.4 times as slowly; memory and ratios stay."""
+    rows = bench.rows
+    row = {**_row(bench, kind, 10.0, [1.0], [25.0]), "unit": unit}
+    slower = rows.slowness(*({"wall": {"off": {"minimum": minimum}}} for minimum in (start, 10.0)))
+    assert 1.0 <= slower <= rows.GROSS
+    assert rows.forgive(row, slower)["gross"] is gross
+
+
 def test_a_noisy_machine_decides_nothing(bench: Any) -> None:
     """Where two equal jobs are farther apart than the goal, a step is neither met nor missed, and the row says so."""
     row = _row(bench, "ratio", 1.005, [10.0], [9.0])
