@@ -83,15 +83,3 @@ def judged(row: Dict[str, Any]) -> Dict[str, Any]:
     row["met"] = value <= goal if known else None
     row["gross"] = value > goal * GROSS if known else False
     return row
-
-
-def slowness(now: Dict[str, Any], then: Dict[str, Any]) -> float:
-    """Return how many times as long as on the page's machine the same program takes here: from 1 to GROSS."""
-    return min(max(now["wall"]["off"]["minimum"] / then["wall"]["off"]["minimum"], 1.0), GROSS)
-
-
-def forgive(row: Dict[str, Any], slower: float) -> Dict[str, Any]:
-    """Allow a time as much more on a slower machine. Ratios, memory and what could not be measured stay as they are."""
-    if row["gross"] and row["result"] is not None and row["kind"] != "ratio" and row["unit"] in ("ms", "µs", "s"):
-        row["gross"] = row["result"] > row["goal"] * GROSS * slower
-    return row
