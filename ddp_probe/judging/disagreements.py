@@ -11,11 +11,16 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
+from ddp_probe.reading.out_of_step import first_mixed
 from ddp_probe.reading.stalls import BACKWARD, FORWARD
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
+_NEXT_SOURCE = (
+    "Read the run where the job's source is as it ran, or make a bundle there: python -m ddp_probe bundle. If the two lines are the arms of one "
+    "'if', nothing is wrong."
+)
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
 
@@ -69,7 +74,7 @@ def _behind(standings: Standings, group: str, number: int) -> List[int]:
 def disagreements(run: Run) -> Iterator[Undecided]:
     """Yield what has to be answered before a run is clear, the strongest evidence alone."""
     standings = standings_of(run)
-    for ask in (_raised, _unequal, _inside, _phases, _steps):
+    for ask in (_raised, _unequal, _inside, _phases, _steps, _lines):
         undecided = ask(standings)
         if undecided is not None:
             yield undecided
@@ -176,6 +181,17 @@ def _steps(standings: Standings) -> Optional[Undecided]:
     fewer = sorted(rank for rank in made if made[rank] < most)
     told = "; ".join("rank %d %s" % (rank, counted(made[rank], "time")) for rank in fewer[:3])
     return _asked("The optimizer stepped %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
+
+
+def _lines(standings: Standings) -> Optional[Undecided]:
+    """Tell of equal calls that met from lines which both ranks pass, if the job's source is not here to say whether they belong together."""
+    mixed = first_mixed(standings)
+    if mixed is None:
+        return None
+    (one, ranks), (other, others) = mixed.calls
+    sides = (named(ranks), one.op, _at(one.site), named(others), _at(other.site), mixed.number)
+    because = "%s made %s%s, and %s made it%s, at number %d of the group" % sides
+    return Undecided("calls-out-of-step", "%s; each of the lines is passed by both." % capital(because), next=_NEXT_SOURCE)
 
 
 def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:

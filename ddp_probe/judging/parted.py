@@ -190,6 +190,9 @@ def split(run: Run) -> Optional[Split]:
     """Return where the ranks of a run part first; None if they do not."""
     standings = standings_of(run)
     parted = splits.differing(standings)
+    mixed = splits.out_of_step(standings, parted)
+    if mixed is not None:
+        return mixed
     better = _by_source(parted) or splits.narrowed(standings, parted) if parted is not None else None
     return better or splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
 

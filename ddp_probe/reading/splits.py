@@ -7,6 +7,7 @@ for a rank that waits itself is a consequence.
 
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from ddp_probe.reading.out_of_step import Mixed, first_mixed
 from ddp_probe.reading.rank_ledger import LedgerCall, made
 from ddp_probe.reading.stalls import BACKWARD, Stall, all_stalls, is_long
 from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
@@ -17,7 +18,7 @@ from ddp_probe.shared.ledger_schema import PAIRED
 
 # Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
-WORKING, HALTED, UNKNOWN = "working", "halted", "unknown"
+WORKING, HALTED, UNKNOWN, MIXED = "working", "halted", "unknown", "mixed"
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
@@ -42,12 +43,29 @@ class Split(NamedTuple):
     branch: int = 0  # The line of the `if` that shows which rank is wrong.
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next wait.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
+    mixed: Optional[Mixed] = None  # If equal calls of lines that do not belong together met before.
 
 
 def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optional[Split]:
     """Return where the ranks part first, by their ledgers; None if they do not. `halted` are ranks that do not run."""
     parted = differing(standings)
+    mixed = out_of_step(standings, parted)
+    if mixed is not None:
+        return mixed
     return narrowed(standings, parted) if parted is not None else halt(standings, halted) or stalled(standings)
+
+
+def out_of_step(standings: LedgerStandings, parted: Optional[Split] = None) -> Optional[Split]:
+    """Return where equal calls met that do not belong together, unless ranks parted before that."""
+    mixed = first_mixed(standings)
+    if mixed is None or not mixed.is_sure:
+        return None
+    usual, other = mixed.calls[0][1], mixed.calls[1][1]
+    when = min(_entered(standings.ranks[rank], mixed.group.id, mixed.number) for rank in (usual[0], other[0]))
+    if parted is not None and parted.when < when:
+        return None
+    branch = mixed.decision.line if mixed.decision is not None else 0
+    return Split(MIXED, mixed.group, mixed.number, usual, other, mixed.blame, when, mixed.calls, branch=branch, mixed=mixed)
 
 
 def differing(standings: LedgerStandings) -> Optional[Split]:

@@ -140,6 +140,7 @@ NOT_FOLLOWED: Dict[str, str] = {
     "DDP643": "where the tensor is used, and so where to wait, is in the job's own code",
     "DDP639": "what a rank does before it joins is in the job's own code",
     "DDP627": "which of two calls is the right one is for a person to say",
+    "DDP661": "which of two lines is the right one is for a person to say",
     "DDP629": "why a rank does not come is in the job's own code",
     "DDP631": "why a rank has left is in its last lines",
     "DDP633": "which branch the call belongs to is for a person to say",

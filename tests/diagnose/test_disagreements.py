@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import pytest
+from at_home import at_home
 from registry import JOBS, label
 
 from ddp_probe.judging.judge import Diagnosis, judge
@@ -82,7 +83,7 @@ def _plant(folder: Path, drawn: random.Random) -> str:
     """Let one rank of a recorded run fail at a drawn step, catch that, and end with 0; return what was done."""
     file = drawn.choice(sorted(folder.glob("*.ledger.txt")))
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    steps = [row for row in lines if row.get("op") in _COLLECTIVES and not row.get("outer")]
+    steps = [row for row in lines if "record" in row and row["op"] in _COLLECTIVES and not row.get("outer")]
     passes = [row for row in lines if row.get("phase") in ("backward", "optimizer") and row["stamp"] > 1]
     at = drawn.randrange(len(steps) + len(passes))
     if at < len(steps):
@@ -107,11 +108,12 @@ def _plant(folder: Path, drawn: random.Random) -> str:
 @pytest.mark.parametrize(("stack", "name"), _EACH)
 def test_no_recorded_run_with_a_planted_failure_is_clear(stack: str, name: str, tmp_path: Path, whole: bool) -> None:
     """One rank of a healthy recorded run fails at a drawn step and catches that: the run is not clear, whatever the step; as recorded it is."""
-    assert judge(load([str(_RECORDED / stack / name)])).verdict == "clear"
+    healthy = at_home(_RECORDED / stack / name, tmp_path / "healthy")
+    assert judge(load([str(healthy)])).verdict == "clear"
     drawn = random.Random()
     for number in range(200 if whole else 12):
         folder = tmp_path / str(number)
-        shutil.copytree(_RECORDED / stack / name, folder)
+        shutil.copytree(healthy, folder)
         what = _plant(folder, drawn)
         diagnosis = judge(load([str(folder)]))
         assert diagnosis.verdict != "clear", what

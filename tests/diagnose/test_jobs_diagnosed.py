@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
+from at_home import at_home
 from proofs import NOT_SEEN
-from registry import FOLDER, JOBS, Job, label
+from registry import JOBS, Job, label
 
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.judge import judge
@@ -38,7 +39,7 @@ def test_names_the_cause(stack: str, job: Job, tmp_path: Path) -> None:
     folder = RECORDED / stack / label(job)
     if not list(folder.rglob("*.jsonl")):
         pytest.skip("the job leaves no file")
-    diagnosis = judge(load([str(_at_home(folder, tmp_path / label(job)))]))
+    diagnosis = judge(load([str(at_home(folder, tmp_path / label(job)))]))
     told = [(finding.cause, tuple(finding.ranks)) for finding in diagnosis.findings]
     if job.cause is None:
         assert (told, diagnosis.verdict) == ([], "clear")
@@ -46,14 +47,6 @@ def test_names_the_cause(stack: str, job: Job, tmp_path: Path) -> None:
         assert (told, diagnosis.verdict) == ([], "clear" if job.exit == "zero" else "undecided")
     else:
         assert told == [(job.cause, _BOTH.get(label(job), job.ranks))]
-
-
-def _at_home(folder: Path, copy: Path) -> Path:
-    """Return a copy in which the paths of the programs are those of this checkout, so that the job's source is there as on its own machine."""
-    shutil.copytree(folder, copy)
-    for path in [path for path in copy.rglob("*") if path.is_file()]:
-        path.write_text(path.read_text(encoding="utf-8").replace("/train/", "%s/" % FOLDER), encoding="utf-8")
-    return copy
 
 
 @pytest.mark.parametrize("stack", ["new", "legacy"])

@@ -48,6 +48,7 @@ def _load_fails(message: str, where: Dict[str, object]) -> Fact:
 
 PROOFS: Dict[str, Tuple[Fact, ...]] = {
     "00_healthy_ddp": _HEALTHY,
+    "00_healthy_branches": (*_HEALTHY, fact("ledger.broadcast", {"seq": 21, "peer": 0}, "all")),
     "00_healthy_runner": _HEALTHY,
     "00_healthy_cards": (*_HEALTHY, differ("ddp.init begin", "placement/majority"), differ("ddp.init begin", "accelerators/0/current")),
     "00_healthy_runner_on_cards": (*_HEALTHY, differ("ddp.init begin", "placement/majority"), differ("ddp.init begin", "accelerators/0/current")),
@@ -198,6 +199,12 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
         _ENDED_WELL,
         fact("ledger.broadcast", {"elements": 4, "state": "returned"}),
         fact("ledger.broadcast", {"elements": 6, "state": "returned"}, (1, 2)),
+    ),
+    "08_barrier_that_pairs": (fact("ledger.barrier", {"seq": 2, "site/line": 17}), fact("ledger.barrier", {"seq": 2, "site/line": 26}, (1, 2))),
+    "08_metrics_in_another_order": (
+        _ENDED_WELL,
+        fact("ledger.all_reduce", {"seq": 2, "site/line": 25}),
+        fact("ledger.all_reduce", {"seq": 2, "site/line": 22}, (0, 2)),
     ),
     "08_send_without_recv": (
         fact("ledger.send", {"seq": 5, "peer": 1, "state": "raised|open"}, (0,)),

@@ -58,6 +58,7 @@ class Job(NamedTuple):
 
 JOBS = (
     Job("00_healthy_ddp", None, (), (r"\[rank 0\] training finished", r"\[rank 1\] training finished"), exit="zero"),
+    Job("00_healthy_branches", None, (), (r"\[rank 0\] boxes \d+ shared 3", r"\[rank 1\] boxes \d+ shared 3"), exit="zero"),
     Job("00_healthy_runner", None, (), (r"Epoch\(train\)\s+\[1\]\[2/2\]", r"Saving checkpoint at 1 epochs"), exit="zero"),
     Job(
         "00_healthy_cards",
@@ -206,6 +207,8 @@ JOBS = (
         _THREE,
         "zero",
     ),
+    Job("08_barrier_that_pairs", "rank0_only_collective", (0,), (_STOPPED_WAITING, r"\[rank 1\] second evaluation finished"), _THREE),
+    Job("08_metrics_in_another_order", "rank_divergent_control_flow", (1,), (r"\[rank 1\] loss 201 accuracy 102",), _THREE, "zero"),
     Job("08_send_without_recv", "rank_divergent_control_flow", (0, 1), (_STOPPED_WAITING,), _THREE),
     Job("08_recv_from_wrong_rank", "rank_divergent_control_flow", (1, 2), (_STOPPED_WAITING,), _THREE),
     Job("08_circle_of_groups", "rank_divergent_control_flow", (0, 1, 2), (_STOPPED_WAITING,), _THREE),

@@ -43,6 +43,19 @@ def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> No
     }
 
 
+def test_a_call_ahead_is_named_with_both_lines(book: Any, folder: Path) -> None:
+    """A rank whose call met another line's stands out with that call, and not with the later one in which it waits."""
+    program = folder / "train.py"
+    program.write_text("if rank == 0:\n    dist.barrier()\ndist.barrier()\ndist.barrier()\n", encoding="utf-8")
+    for rank in range(3):
+        lines = [2, 3, 4] if rank == 0 else [3, 4]
+        sites = ["%s:%d:main" % (program, line) for line in lines]
+        met = [one._replace(op="barrier", site=site) for one, site in zip(returned(1, 2, group="0-2"), sites)]
+        waits = [Call(op="barrier", seq=3, group="0-2", site=sites[2])] if rank == 0 else [Phase("train")]
+        book(rank, *met, *waits, world=3)
+    assert _look(folder).outliers == {0: "made barrier 1 at train.py:2, which met that at train.py:3"}
+
+
 def test_two_ranks_that_part_are_both_named(book: Any, folder: Path) -> None:
     """If half of a group is in one call and half in another, all of them stand out."""
     book(0, Call(op="barrier", seq=5, group="0-1"), world=2)

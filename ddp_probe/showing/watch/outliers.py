@@ -88,6 +88,8 @@ class _Reasons:
         parted = self._parted
         if parted.departure is not None:
             return _departs(parted.departure)
+        if parted.mixed is not None:
+            return _met(parted, rank)
         if parted.kind == DIFFER:
             return self._unlike(rank)
         if rank in parted.here:
@@ -123,7 +125,7 @@ class _Reasons:
     def _unlike(self, rank: int) -> str:
         """Say how a rank's call differs from that of others."""
         parted = self._parted
-        mine = next(call for call, ranks in parted.calls if rank in ranks)
+        mine = _call_of(parted, rank)
         other, ranks = next((call, ranks) for call, ranks in parted.calls if rank not in ranks)
         ends = "s" if len(ranks) == 1 else ""
         wait = all(self._is_there(rank) for rank in ranks)
@@ -140,6 +142,20 @@ class _Reasons:
 def _departs(departure: Departure) -> str:
     others = "%s called" % _counted(len(departure.others)) if departure.others else "it had always called"
     return "has called %s when %s %s" % (_site(departure.made), others, _site(departure.usual))
+
+
+def _met(parted: Split, rank: int) -> str:
+    """Say at which line a rank made a call that met another line's."""
+    mine, others = sorted((call for call, _ in parted.calls), key=lambda call: call != _call_of(parted, rank))
+    return "made %s %d%s, which met that%s" % (mine.op, parted.number, _line(mine), _line(others))
+
+
+def _call_of(parted: Split, rank: int) -> LedgerCall:
+    return next(call for call, ranks in parted.calls if rank in ranks)
+
+
+def _line(call: LedgerCall) -> str:
+    return " at %s:%d" % (os.path.basename(call.site.file), call.site.line) if call.site is not None else ""
 
 
 def _is_in(position: Position, parted: Split) -> bool:

@@ -1,0 +1,100 @@
+"""Equal calls of different lines met: one rank is a call ahead, or makes two calls in another order. It need not hang, and numbers are mixed."""
+
+from typing import Iterator
+
+from ddp_probe.judging.ledgers import as_site
+from ddp_probe.judging.parted import aborted, evidence, explained, group, of_kind, only_waits, sides
+from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Finding, Rule
+from ddp_probe.judging.words import at, by_number, capital, counted, named
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.out_of_step import Mixed
+from ddp_probe.reading.rank_ledger import LedgerCall
+from ddp_probe.reading.splits import MIXED
+
+_NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
+
+RULE = Rule(
+    id="DDP661",
+    slug="calls-out-of-step",
+    cause="rank_divergent_control_flow",
+    title="Equal torch.distributed calls of different lines met, because a rank makes one more, or makes two in another order.",
+    symptom="Wrong numbers without any error, a barrier that keeps nobody, or a hang or an abort much later, at another line.",
+    evidence=(
+        "The ledgers: at one number of a group, ranks made the same operation at different lines, and both lines are on the way of one rank: its own "
+        "calls show it, or the job's source. The two arms of one 'if' are not, nor a root and the others, nor join()."
+    ),
+    remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name both lines, the number from which on the ranks are out of step, and the call that has no partner."""
+    parting = of_kind(run, MIXED)
+    mixed = parting.mixed if parting is not None else None
+    if parting is None or mixed is None:
+        return
+    barrier = mixed.calls[0][0].op in _NOTHING
+    both = {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
+    yield RULE.found(
+        ranks=mixed.blame,
+        verdict="%s: both are collective number %d%s, so they met. %s%s"
+        % (sides(parting), mixed.number, group(run, parting), _why(mixed), _since(mixed, barrier)),
+        evidence=evidence(run, parting),
+        when=parting.when,
+        remedy=_remedy(mixed),
+        explains=[*explained(run), *aborted(run)],
+        confidence=MEDIUM if both else "high",
+        severity=WARNING if barrier and not only_waits(run) else ERROR,
+        cause="rank0_only_collective" if mixed.blame == (0,) and mixed.decision is not None and mixed.decision.on_rank else "",
+    )
+
+
+def _maker(mixed: Mixed) -> int:
+    """Return which of the two sides makes the call that the other does not make there."""
+    return 0 if mixed.calls[0][0].site == mixed.extra else 1
+
+
+def _why(mixed: Mixed) -> str:
+    if mixed.extra is None:
+        return "The ranks make these calls in another order."
+    maker = _maker(mixed)
+    makers, others = mixed.calls[maker][1], mixed.calls[1 - maker][1]
+    under = ", under the 'if' in line %d" % mixed.decision.line if mixed.decision is not None else ""
+    verb = by_number(makers, "makes", "make")
+    does = by_number(others, "does", "do")
+    return "%s %s %s%s%s, which %s %s not make at this point." % (
+        capital(named(makers)),
+        verb,
+        _counted(mixed, mixed.calls[maker][0]),
+        at(as_site(mixed.extra)),
+        under,
+        named(others),
+        does,
+    )
+
+
+def _counted(mixed: Mixed, call: LedgerCall) -> str:
+    return "the %s" % call.op if mixed.ahead < 2 else counted(mixed.ahead, "call") + " from that"
+
+
+def _since(mixed: Mixed, barrier: bool) -> str:
+    """Say how much has met what it does not belong to."""
+    what = "A barrier that meets another one keeps nobody waiting" if barrier else "What they exchanged is mixed"
+    return " %s: %s met from different lines." % (what, counted(mixed.mixed, "call has", "calls have"))
+
+
+def _remedy(mixed: Mixed) -> str:
+    if mixed.extra is None:
+        places = tuple(at(as_site(call.site)).strip() for call, _ in mixed.calls)
+        return "Let all ranks make these calls in one order, that %s and that %s: sort them by what all ranks agree on." % places
+    call = mixed.calls[_maker(mixed)][0]
+    if mixed.decision is not None:
+        return "Move the %s%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (
+            call.op,
+            at(as_site(mixed.extra)),
+            mixed.decision.line,
+        )
+    return "Let all ranks make the %s%s, or none: decide on one rank, broadcast the decision, and take the branch on all." % (
+        call.op,
+        at(as_site(mixed.extra)),
+    )
