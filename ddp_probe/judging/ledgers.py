@@ -13,6 +13,7 @@ from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import RankLedger
+from ddp_probe.reading.stalls import PASSES
 from ddp_probe.reading.standing import LedgerStanding, Left
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared import schema, settings
@@ -270,15 +271,19 @@ def _at(site: Optional[schema.Site]) -> str:
 
 
 def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
-    """Return the backward pass that raised because other ranks were gone, if the rank has called nothing since."""
+    """Return the pass that raised because other ranks were gone, if the rank has called nothing since: DDP meets the others in both."""
     called_at = ledger.last.entered_ns if ledger.last is not None else 0
-    phases = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
-    return phases[0] if phases else None
+    raised = [phase for phase in _passes(ledger) if phase.state == "raised" and phase.left_ns >= called_at]
+    return max(raised, key=lambda phase: phase.left_ns, default=None)
+
+
+def _passes(ledger: RankLedger) -> List[Phase]:
+    return [phase for phase in ledger.phases if phase.name in PASSES]
 
 
 def _raised_last(ledger: RankLedger) -> bool:
-    """Tell whether the last that a rank did was a call or a backward pass that raised: if its log has no end, the exception is unknown."""
-    ended = [(phase.entered_ns, phase.state) for phase in ledger.phases if phase.name == "backward"]
+    """Tell whether the last that a rank did was a call or a pass that raised: if its log has no end, the exception is unknown."""
+    ended = [(phase.entered_ns, phase.state) for phase in _passes(ledger)]
     if ledger.last is not None:
         ended.append((ledger.last.entered_ns, ledger.last.state))
     return bool(ended) and max(ended)[1] == "raised"

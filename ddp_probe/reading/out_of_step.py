@@ -98,6 +98,8 @@ class _Pair:
                 continue
             if one[0] != other[0]:
                 return None  # Other operations at one number are another question.
+            if not all(_has_returned(standing, self._name, self.first + at) for standing in self._standings):
+                return None  # They did not meet: one of them waited for the other in vain.
             if not self._belong(at):
                 return self._parting(at)
         return None
@@ -170,6 +172,14 @@ class _Pair:
         if ahead is not None and not (is_known and self._turned(at)):
             return _Parting(self, at, ahead[0], ahead[1], None, mixed, True)
         return _Parting(self, at, -1, 0, None, mixed, is_known)
+
+
+def _has_returned(standing: LedgerStanding, name: str, number: int) -> bool:
+    """Tell whether a call came to its end: it has met those of the others."""
+    for record in (*standing.ledger.raised, *standing.ledger.open):
+        if record.group is not None and record.group.id == name and record.seq == number:
+            return False
+    return True
 
 
 class _Parting(NamedTuple):

@@ -200,6 +200,10 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
         fact("ledger.broadcast", {"elements": 4, "state": "returned"}),
         fact("ledger.broadcast", {"elements": 6, "state": "returned"}, (1, 2)),
     ),
+    "08_batchnorm_evaluates": (fact("ledger.phase.forward", {"times": 14}), fact("ledger.phase.backward", {"times": 13}, (1, 2, 3))),
+    "08_batchnorm_skips": (fact("ledger.phase.backward", {"times": 8}), fact("ledger.phase.backward", {"times": 9}, (0, 1, 3))),
+    "08_batchnorm_stops": (fact("ledger.phase.backward", {"times": 10}), fact("ledger.phase.backward", {"times": 11}, (0, 1, 2))),
+    "08_batchnorm_meets": (fact("ledger.barrier", {"seq": 1}), fact("ledger.phase.forward", {"times": 17}, (1, 2, 3))),
     "08_barrier_that_pairs": (fact("ledger.barrier", {"seq": 2, "site/line": 17}), fact("ledger.barrier", {"seq": 2, "site/line": 26}, (1, 2))),
     "08_metrics_in_another_order": (
         _ENDED_WELL,

@@ -207,6 +207,10 @@ JOBS = (
         _THREE,
         "zero",
     ),
+    *(
+        Job("08_batchnorm", "rank_divergent_control_flow", (rank,), (_STOPPED_WAITING,), _FOUR + " " + way, id="08_batchnorm_" + way)
+        for way, rank in (("evaluates", 0), ("skips", 2), ("stops", 3), ("meets", 0))
+    ),
     Job("08_barrier_that_pairs", "rank0_only_collective", (0,), (_STOPPED_WAITING, r"\[rank 1\] second evaluation finished"), _THREE),
     Job("08_metrics_in_another_order", "rank_divergent_control_flow", (1,), (r"\[rank 1\] loss 201 accuracy 102",), _THREE, "zero"),
     Job("08_send_without_recv", "rank_divergent_control_flow", (0, 1), (_STOPPED_WAITING,), _THREE),

@@ -94,12 +94,17 @@ def _unequal_passes(run: Run, found: Split) -> int:
 
 
 def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
-    """Return the side whose DataLoaders have ended with fewer batches than the other side has taken, and how many."""
-    for one, two in ((found.here, found.there), (found.there, found.here)):
-        ended = [standings_of(run).ranks[rank].batches() for rank in one]
-        more = [standings_of(run).ranks[rank].batches() for rank in two]
-        if all(over for _, over in ended) and not any(over for _, over in more) and max(ended)[0] < min(more)[0]:
-            return list(one), min(ended)[0]
+    """Return the side whose DataLoaders ended when the other side's gave a batch, and how many it had taken.
+
+    The ledger counts over all loaders and epochs together: only what all got when they asked for the same time can be compared.
+    """
+    ranks = standings_of(run).ranks
+    for short, long in ((found.here, found.there), (found.there, found.here)):
+        ended = {ranks[rank].batches() for rank in short}
+        going_on = {ranks[rank].batches() for rank in long}
+        taken = {count for count, _ in ended}
+        if len(taken) == 1 and all(over for _, over in ended) and going_on == {(min(taken) + 1, False)}:
+            return list(short), min(taken)
     return [], 0
 
 
