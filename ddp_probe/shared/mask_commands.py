@@ -6,7 +6,17 @@ The same reader takes a list of arguments, a line of a shell and a list that Pyt
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared.mask_forms import MASK, Expression
-from ddp_probe.shared.mask_names import CERTAIN, NOT, certainty_of_option, harmless, looks_secret, names_several, says_a_state
+from ddp_probe.shared.mask_names import (
+    CERTAIN,
+    NOT,
+    PERHAPS,
+    certainty_of_option,
+    common_secret,
+    harmless,
+    looks_secret,
+    names_several,
+    says_a_state,
+)
 
 # PROGRAMS | options of which the next argument is a secret, "-p=" the rest of the same argument, "-u:" what follows a colon.
 _OPTIONS = """
@@ -173,6 +183,8 @@ class CommandLine:
             return user.group(0) + MASK
         if option == "--from-literal" and "=" in item:
             return item.partition("=")[0] + "=" + MASK
+        if option and certainty_of_option(option) == PERHAPS and not harmless(option, item) and common_secret(item):
+            return MASK
         if option in ("-p", "-P", "-pw") and looks_secret(item) and not any(sign in item for sign in "/=:."):
             return MASK
         if (alone or looks_secret(item)) and self._is_placed(item):

@@ -4,7 +4,7 @@ Most processes never use them, and every rank pays for everything loaded at star
 """
 
 import re
-from typing import Any, AnyStr, Callable, Generic, Iterator, List, Match, Optional, Tuple
+from typing import Any, AnyStr, Callable, Dict, Generic, Iterator, List, Match, Optional, Tuple
 
 
 class Expression(Generic[AnyStr]):
@@ -72,13 +72,11 @@ class _Form:
     """A pattern, the replacement for its match, and the characters without which it cannot match."""
 
     def __init__(self, gates: Tuple[str, ...], pattern: str, instead: str = MASK, flags: int = 0) -> None:
-        self._gates = gates
+        self.gates = gates
         self._expression = Expression(pattern, flags)
         self._instead = instead
 
-    def masked(self, text: str, small: str) -> str:
-        if not any(gate in small for gate in self._gates):
-            return text
+    def masked(self, text: str) -> str:
         return self._expression.sub(self._instead, text)
 
 
@@ -186,6 +184,9 @@ _FORMS = (
     _Form((".atlasv1",), r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{20,}"),
     _Form(("-us",), r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
     _Form(("pk.", "sk."), r"\b[ps]k\.(?=[a-z0-9]{0,100}[0-9])[A-Za-z0-9]{20,}\.[\w-]{20,}"),
+    _Form(("gocspx-",), r"\bGOCSPX-[\w-]{20,}"),
+    _Form(("dckr_",), r"\bdckr_[po]at_[\w-]{20,}"),
+    _Form(("sk_",), r"\bsk_(?=[\w-]{0,28}[0-9])(?=[\w-]{0,28}[A-Z])(?=[\w-]{0,28}[a-z])[\w-]{29}(?![\w-])"),
     _Form(("sk_", "live_"), r"\bsk_[0-9a-f]{32,}|\blive_(?:[0-9a-f]{30,}|(?=[\w-]{0,40}[0-9])[\w-]{40})"),
     _Form(("key",), r"\bkey(?=(?:[A-Za-z]{0,12}[0-9]){2})(?=[a-z0-9]{0,13}[A-Z])(?=[A-Z0-9]{0,13}[a-z])[A-Za-z0-9]{14}\b"),
     _Form(("-",), r"\b[0-9]{15,20}-(?=[A-Za-z]{0,30}[0-9])[A-Za-z0-9]{20,}\b"),
@@ -219,6 +220,11 @@ _FORMS = (
     _Form(("bearer",), r"\b(bearer\s+)(?!\*)[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
 )
 
+_GATES: Dict[str, List[int]] = {}  # The forms that may be in a text with these characters.
+for _number, _form in enumerate(_FORMS):
+    for _gate in _form.gates:
+        _GATES.setdefault(_gate, []).append(_number)
+
 _SHORTEST_RUN = 15
 _RUN = Expression(r"[A-Za-z0-9+/]{%d,}" % _SHORTEST_RUN)
 _SHORT_RUN = Expression(r"[A-Za-z0-9]{10,}")
@@ -230,8 +236,10 @@ _TURN = Expression(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=
 def mask_forms(text: str) -> str:
     """Mask credentials with a recognisable form."""
     small = text.lower()
-    for form in _FORMS:
-        text = form.masked(text, small)
+    gates = [gate for gate in _GATES if gate in small]  # For most texts none, or the sign of a pair.
+    if gates:
+        for number in sorted({number for gate in gates for number in _GATES[gate]}):
+            text = _FORMS[number].masked(text)
     return _TOKEN.sub(_token, text) if _LONG.search(text) else text
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import List
 
-from ddp_probe.shared.mask_forms import MASK, Expression
+from ddp_probe.shared.mask_forms import MASK, Expression, random_looking
 
 # If a variable's or an option's name contains one of these words, its value is a secret.
 _WORDS = frozenset(
@@ -30,7 +30,7 @@ _CERTAIN = frozenset(
 )
 # Alone these words say little: "key: conv1.weight", "pad_token: <pad>", "License: MIT", "pass = 2".
 _COMMON = frozenset(
-    "key keys token tokens pass auth pw private cookie cookies signature sig pat dsn otp license licence".split()
+    "key keys token tokens pass auth pw private cookie cookies signature sig pat dsn otp license licence ak sk".split()
 )
 _KEY_OF = frozenset(
     "api access secret private auth encryption signing ssh account service master wandb client app user db hf bot"
@@ -96,14 +96,17 @@ def names_several(name: str) -> bool:
 
 
 _PLAIN = Expression(
-    r"['\"]*(?:none|null|nil|true|false|yes|no|auto|on|off|~|\*+|\.{3}|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)?['\"]*[,;:)\]}]*$",
+    r"['\"`]*(?:none|null|nil|true|false|yes|no|auto|on|off|~|\*+|\.{3}|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)?"
+    r"['\"`]*[,;:.)\]}]*$",
     re.I,
 )
 _PATH = Expression(
     r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?: [\w.@%+-]+)*(?:/[\w.@%+-]+(?: [\w.@%+-]+)*)+['\"]?$"  # "my clone" has a space
 )
 # What stands for a value: <token>, [your_key], ${HF_TOKEN}, $PASS, %(key)s, {key}.
-_STANDS_FOR = Expression(r"['\"]*(?:<[^<>]*>|\[[A-Za-z_ ]+\]|\$\{?\w+\}?|\$\([^()]*\)|%\(\w+\)s|%s|\{\w*\}|<?\|\w*\|?>?)['\"]*[,;:)\]}]*$")
+_STANDS_FOR = Expression(
+    r"['\"`]*(?:<[^<>]*>|\[[A-Za-z_ ]+\]|\$\{?\w+\}?|\$\([^()]*\)|%\(\w+\)s|%s|\{\w*\}|<?\|\w*\|?>?)['\"`]*[,;:.)\]}]*$"
+)
 # What a message says of a secret instead of the secret.
 _STATE = frozenset(
     "required missing empty invalid incorrect wrong expired accepted rejected denied unset undefined unbound disabled"
@@ -119,7 +122,8 @@ def harmless(name: str, value: str) -> bool:
         return True
     if _PATH.match(value) is not None and "pass" not in name.lower():
         return True
-    return len(value) < 40 and value.isupper() and value.isalpha() and value.lower() in _words(name)
+    word = value.strip("'\"`,;:()[]{}<>").rpartition(".")[2].lower()  # password=args.password, --token TOKEN
+    return word == name.lstrip("-").lower() or (len(value) < 40 and value.isupper() and word in _words(name))
 
 
 def says_a_state(value: str) -> bool:
@@ -135,13 +139,20 @@ _FEWEST = 6
 
 def looks_secret(value: str) -> bool:
     """Return whether a value mixes letters and digits as words, names, versions and numbered things do not."""
-    value = value.strip("'\"`,;()[]{}<>")
+    value = value.strip("'\"`,;()[]{}<>").partition("&")[0]  # sig=X&se=2030
     if len(value) < _FEWEST or value.startswith(MASK) or "::" in value or not _mixes(value):
         return False
     words = _PARTS.findall(value)
     if any(_NUMBERED.match(word) is None for word in words):
         return True
     return len(value) >= 8 and len(words) < 5 and any(letter in _PUNCTUATION for letter in value[1:]) and "=" not in value[:-2]
+
+
+def common_secret(value: str) -> bool:
+    """Return whether the value of a common name, such as token or key, is a secret."""
+    if value[:1] in "[({" and "," in value:  # Tokens of a text.
+        return False
+    return looks_secret(value) and ("/" not in value or random_looking(value))
 
 
 def _mixes(value: str) -> bool:

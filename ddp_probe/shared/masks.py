@@ -14,6 +14,7 @@ from ddp_probe.shared.mask_names import (
     PERHAPS,
     certainty,
     certainty_of_option,
+    common_secret,
     harmless,
     looks_secret,
     says_a_state,
@@ -24,7 +25,9 @@ __all__ = ["MASK", "mask", "mask_argv", "mask_value", "masked", "secret_name"]
 
 _ARGUMENTS = 200
 _CHARACTERS = 1000
-_TOKENS_OF_TEXTS = frozenset("PAD CLS MASK SEP UNK BOS EOS POS DIST START END SPECIAL NEXT STOP IMAGE".split())
+_TOKENS_OF_TEXTS = frozenset(
+    "pad cls mask sep unk bos eos pos dist start end special next stop image audio video num max last first".split()
+)
 _GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
 
 _LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
@@ -59,7 +62,7 @@ def _mask_named(text: str) -> str:
             continue
         in_path = joined[:1] == ":" and text[max(match.start() - 1, 0)] == "/"  # "/etc/passwd: Not a directory"
         sure = NOT if in_path else certainty_of_option(name) if name.startswith("-") else certainty(name)
-        if not _is_secret(sure, name, joined, found):
+        if not _is_secret(sure, name, joined, found, text[match.end() - 1] == "="):
             continue
         found = _value_at(text, match.end(), len(text)) or found
         shown += [text[done : match.end()], _hidden(found.group(0))]
@@ -79,14 +82,14 @@ def _hidden(value: str) -> str:
     return lead + quote + MASK + (lead + quote if value[len(lead) + 1 :].endswith(quote) else "")
 
 
-def _is_secret(sure: int, name: str, joined: str, found: "re.Match[str]") -> bool:
+def _is_secret(sure: int, name: str, joined: str, found: "re.Match[str]", tight: bool) -> bool:
     """Return whether a value is a secret, from how sure its name is, from what joins the two, and from the value."""
     value = found.group(0)
     if sure and (harmless(name, value) or (not joined and _METAVARIABLE.match(value))):
         return False
     if sure == CERTAIN:
         return _of_a_certain_name(name, joined, found)
-    if sure == PERHAPS and (_of_a_common_name(value) or (joined == "=" and _is_variable(name))):
+    if sure == PERHAPS and (common_secret(value) or (tight and joined == "=" and _is_a_token(name))):
         return True
     if not joined or joined == "," or "/" in value or "://" in value:
         return False
@@ -105,16 +108,10 @@ def _of_a_certain_name(name: str, joined: str, found: "re.Match[str]") -> bool:
     return _ENDS.match(found.string, found.end()) is not None and not says_a_state(value)
 
 
-def _is_variable(name: str) -> bool:
-    """Return whether a name is that of a variable of the environment that holds a token, as NPM_TOKEN does."""
-    words = name.split("_")
-    return name.isupper() and len(words) > 1 and words[-1] == "TOKEN" and words[-2] not in _TOKENS_OF_TEXTS
-
-
-def _of_a_common_name(value: str) -> bool:
-    if value[:1] in "[({" and value.count(",") > 0:  # Tokens of a text.
-        return False
-    return looks_secret(value) and ("/" not in value or random_looking(value))
+def _is_a_token(name: str) -> bool:
+    """Return whether a name is that of a token that lets somebody in, as NPM_TOKEN and auth are, not of a token of a text."""
+    words = name.lower().split("_")
+    return words[-1] in ("token", "auth") and (len(words) == 1 or words[-2] not in _TOKENS_OF_TEXTS)
 
 
 # "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
