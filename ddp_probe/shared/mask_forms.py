@@ -42,7 +42,8 @@ _PREFIXES = tuple(
     ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glft- glimt- glagent- gloas- glsoat- glcbt- glffct- GR1348941 npm_ pypi-
     rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ dckr_pat- xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- hvs. hvb. nvapi- ya29. sk_live_
     sk_test_ sk_prod_ rk_live_ rk_test_ pk_live_ pk_test_ sk-live- sk-test- whsec_ dop_v1_ doo_v1_ dor_v1_ SG. shpat_ shpca_ shppa_ shpss_
-    shpua_ lin_api_ lin_oauth_ dapi PMAK- r8_ gsk_ xai- pplx- sk- AKCp cmVmd A3- p8e- LTAI ATATT ATCTT ABSK bedrock-api-key- dnkey- dp.pt. dp.st. dp.ct. dp.scim. dp.audit. duffel_test_ duffel_live_ dt0c01. dt0s01. EZAK EZTK EAA FLWSECK FLWPUBK fo1_ fm1_ fm1a_
+    shpua_ lin_api_ lin_oauth_ dapi PMAK- r8_ gsk_ xai- pplx- sk- AKCp cmVmd A3- p8e- LTAI ATATT ATCTT ABSK bedrock-api-key-
+    dnkey- dp.pt. dp.st. dp.ct. dp.scim. dp.audit. duffel_test_ duffel_live_ dt0c01. dt0s01. EZAK EZTK EAA FLWSECK FLWPUBK fo1_ fm1_ fm1a_
     fm1r_ fm2_ fio-u- glc_ glsa_ HRKU- api_org_ ico- s-s4t2ud- s-s4t2af- AGE-SECRET-KEY- AIza sq0atp- sq0csp- sq0idp- sq0idb- tfp_
     sntrys_ sntryu_ NRAK NRJS- NRII- NRRA- NRIQ- NRSP- pscale_ pnu_ rdme_ sgp_ shippo_ ntn_ pul- tvly- figd_
     cio- phc_ phx_ AQVN msy_ doppler_ oy2 wdb_ lsv2_pt_ lsv2_sk_ vcp_ vercel_ sbp_ xkeysib- sm_aat_ sm_pat_ sm_sat_
@@ -178,7 +179,10 @@ _FORMS = (
     _Form(("cookie",), r"(\b(?:set-)?cookie['\"]?\s*:\s*['\"]?)(?!\*\*\*)(?=[^\n'\"]{0,100}=)[^\n'\"]+", r"\1" + MASK, re.I),
     _Form(("contribsys",), r"\b[0-9a-f]{8}:[0-9a-f]{8}\b"),
     _Form(("xox",), r"\bxox[a-z](?:\.xox[a-z])?-[\w-]{10,}"),
-    _Form(("glpat-", "gldt-", "glrt-", "glft-", "glagent-", "glsoat-", "gloas-"), r"\bgl(?:pat|dt|rt|ft|agent|soat|oas)-[\w-]{20,}(?:\.[a-z0-9]{2,3}\.[a-z0-9]{7,12})?"),
+    _Form(
+        ("glpat-", "gldt-", "glrt-", "glft-", "glagent-", "glsoat-", "gloas-"),
+        r"\bgl(?:pat|dt|rt|ft|agent|soat|oas)-[\w-]{20,}(?:\.[a-z0-9]{2,3}\.[a-z0-9]{7,12})?",
+    ),
     _Form(("api-",), r"\bAPI-(?=[A-Z]{0,25}[0-9])[A-Z0-9]{26}\b"),
     _Form(("atatt",), r"\bATATT[\w=-]{20,}"),
     _Form((".atlasv1",), r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{20,}"),
@@ -192,7 +196,16 @@ _FORMS = (
     _Form(("-",), r"\b[0-9]{15,20}-(?=[A-Za-z]{0,30}[0-9])[A-Za-z0-9]{20,}\b"),
     _Form(
         (
-            "mot de passe", "passwort", "kennwort", "contraseña", "senha", "wachtwoord", "пароль", "パスワード", "비밀번호", "暗証番号",
+            "mot de passe",
+            "passwort",
+            "kennwort",
+            "contraseña",
+            "senha",
+            "wachtwoord",
+            "пароль",
+            "パスワード",
+            "비밀번호",
+            "暗証番号",
         ),
         r"((?:\b(?:mot de passe|passwort|kennwort|contraseña|senha|wachtwoord|пароль)|パスワード|비밀번호|暗証番号)\s*[:=\uff1a]\s*['\"]?)"
         r"(?=[^\s'\"]{0,100}[0-9])[^\s'\"]{6,}",

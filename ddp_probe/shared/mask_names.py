@@ -29,9 +29,7 @@ _CERTAIN = frozenset(
     " creds authorization bearer jwt psk".split()
 )
 # Alone these words say little: "key: conv1.weight", "pad_token: <pad>", "License: MIT", "pass = 2".
-_COMMON = frozenset(
-    "key keys token tokens pass auth pw private cookie cookies signature sig pat dsn otp license licence ak sk".split()
-)
+_COMMON = frozenset("key keys token tokens pass auth pw private cookie cookies signature sig pat dsn otp license licence ak sk".split())
 _KEY_OF = frozenset(
     "api access secret private auth encryption signing ssh account service master wandb client app user db hf bot"
     " refresh id bearer session login github gh gitlab slack registry webhook hub".split()
@@ -104,9 +102,7 @@ _PATH = Expression(
     r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?: [\w.@%+-]+)*(?:/[\w.@%+-]+(?: [\w.@%+-]+)*)+['\"]?$"  # "my clone" has a space
 )
 # What stands for a value: <token>, [your_key], ${HF_TOKEN}, $PASS, %(key)s, {key}.
-_STANDS_FOR = Expression(
-    r"['\"`]*(?:<[^<>]*>|\[[A-Za-z_ ]+\]|\$\{?\w+\}?|\$\([^()]*\)|%\(\w+\)s|%s|\{\w*\}|<?\|\w*\|?>?)['\"`]*[,;:.)\]}]*$"
-)
+_STANDS_FOR = Expression(r"['\"`]*(?:<[^<>]*>|\[[A-Za-z_ ]+\]|\$\{?\w+\}?|\$\([^()]*\)|%\(\w+\)s|%s|\{\w*\}|<?\|\w*\|?>?)['\"`]*[,;:.)\]}]*$")
 # What a message says of a secret instead of the secret.
 _STATE = frozenset(
     "required missing empty invalid incorrect wrong expired accepted rejected denied unset undefined unbound disabled"

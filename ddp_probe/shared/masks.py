@@ -25,9 +25,7 @@ __all__ = ["MASK", "mask", "mask_argv", "mask_value", "masked", "secret_name"]
 
 _ARGUMENTS = 200
 _CHARACTERS = 1000
-_TOKENS_OF_TEXTS = frozenset(
-    "pad cls mask sep unk bos eos pos dist start end special next stop image audio video num max last first".split()
-)
+_TOKENS_OF_TEXTS = frozenset("pad cls mask sep unk bos eos pos dist start end special next stop image audio video num max last first".split())
 _GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
 
 _LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
@@ -140,7 +138,7 @@ def _mixes(text: str) -> bool:
     return any(letter.isdigit() for letter in text) and any(letter.isalpha() for letter in text)
 
 
-# "Enter passphrase for key '/home/bob/.ssh/id': X", "[sudo] password for bob: X"
+# As ssh and sudo ask: Enter passphrase for key '/home/bob/.ssh/id': X
 _ASKED = Expression(r"\b((?:pass ?phrase|password)(?: for [^:\n]{1,200})?: ?)([^\s'\"]{4,})(?=[ \t]*(?:$|[\r\n'\"]))", re.I)
 _ELEMENT = Expression(r"(<([\w.:-]{1,80})(?: [^<>]{0,200})?>)([^<>]{1,500})(?=</\2>)")
 # <name>password</name><value>X</value>, {"name": "password", "value": "X"}, key="password" value="X"

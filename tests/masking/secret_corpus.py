@@ -138,7 +138,12 @@ def _of_a_command(place: str, text: str, password: str) -> Iterator[Planted]:
 
 
 def _of_a_text(place: str, text: str, password: str) -> Iterator[Planted]:
-    texts = {"line": text, "log": "[rank0]: " + text, "message": "ValueError: request failed: " + text, "JSON": json.dumps({"message": text}, ensure_ascii=False)}
+    texts = {
+        "line": text,
+        "log": "[rank0]: " + text,
+        "message": "ValueError: request failed: " + text,
+        "JSON": json.dumps({"message": text}, ensure_ascii=False),
+    }
     for carrier, line in texts.items():
         yield Planted(place, carrier, line, _text(line), (password,))
 

@@ -135,14 +135,10 @@ def test_an_error_says_an_address_without_its_password(address: str) -> None:
 
 @pytest.mark.parametrize("command", [["fold", "{run}", "-o"], ["report"]])
 @pytest.mark.parametrize("address", _ADDRESSES[:2])
-def test_a_command_does_not_echo_a_password(
-    run_python: Callable[..., Any], tmp_path: Path, repo: Path, command: List[str], address: str
-) -> None:
+def test_a_command_does_not_echo_a_password(run_python: Callable[..., Any], tmp_path: Path, repo: Path, command: List[str], address: str) -> None:
     """A command that cannot reach an address prints it without its password."""
     run = repo / "tests" / "recorded" / "new" / "12_data_error_on_one_rank"
     done = run_python(["-m", "ddp_probe", *[word.format(run=run) for word in command], address], cwd=tmp_path)
     assert done.returncode == 2
     assert "***" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
-
-
