@@ -124,8 +124,6 @@ class CommandLine:
     """Reads a command line item by item: the meaning of an item depends on those before it."""
 
     def __init__(self) -> None:
-        if not _TABLE:
-            _load()
         self._program = ""
         self._option = ""  # The option whose value may come next.
         self._certain = False  # Whether the next item is the value of a secret's option.
@@ -208,6 +206,8 @@ class CommandLine:
         """Note a word of the program, a new program, or a dotted name whose value comes next: --set db.password X."""
         name = item.rpartition("/")[2]
         if name in NAMES and name != self._program and not (self._program and name in _WORDS_TOO):
+            if not _TABLE:
+                _load()
             self._program, self._seen = name, []
         else:
             self._seen = [*self._seen[-8:], item]

@@ -225,8 +225,11 @@ def _mask(text: str) -> str:
         text = _mask_commands(text)
     if not _SUSPECT.search(text):
         return text
-    text = _mask_said(_mask_named(text))
-    if "pass" in text.lower():
+    text = _mask_named(text)
+    small = text.lower()
+    if any(word in small for word in ("pass", "secret", "token", "key", "credential")):
+        text = _mask_said(text)
+    if "pass" in small:
         text = _mask_asked(text)
     if "</" in text:
         text = _mask_elements(text)
