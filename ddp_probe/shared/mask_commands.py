@@ -45,7 +45,7 @@ lftp | -u:
 skopeo | --creds: --src-creds: --dest-creds:
 gh | -b --body
 """
-# PROGRAM WORDS | how many of the next arguments that are no options come before the secret.
+# PROGRAM WORDS | how many of the next arguments, options aside, come before the secret.
 _WORDS_BEFORE = """
 htpasswd -b | 2
 htpasswd -nb | 1
@@ -114,7 +114,7 @@ NAMES = frozenset(
     [name for row in _OPTIONS.strip().splitlines() for name in row.partition(" |")[0].split()]
     + [row.split()[0] for row in _WORDS_BEFORE.strip().splitlines()]
 )
-_WORDS_TOO = frozenset(("az", "crane", "gh", "mc", "net", "oc", "zip"))  # "nmcli connect net" is no command of net.
+_WORDS_TOO = frozenset(("az", "crane", "gh", "mc", "net", "oc", "zip"))  # "nmcli connect net" does not call net.
 _USER = Expression(r"(?:[^\s:=/%,]+)[:%,](?=.)")
 _OF_A_USER = Expression(r"-u|--(?:[\w-]+-)?user(?:name)?")
 _LONG_ENOUGH = 12
@@ -127,13 +127,13 @@ class CommandLine:
         self._program = ""
         self._option = ""  # The option whose value may come next.
         self._certain = False  # Whether the next item is the value of a secret's option.
-        self._seen: List[str] = []  # Words of the program that are no options.
+        self._seen: List[str] = []  # Words of the program, options aside.
         self._login = False
 
     def hidden(self, item: str, alone: bool = True) -> Optional[str]:
         """Return the masked form of an item that is a secret by its position; None if it is not.
 
-        An item of a sentence that goes on is not alone: "wandb login worked" is no command.
+        An item of a sentence that goes on is not alone, as in "wandb login worked".
         """
         option, self._option = self._option, ""
         certain, self._certain = self._certain, False

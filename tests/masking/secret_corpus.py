@@ -22,7 +22,7 @@ _LETTERS = {
     "let": string.ascii_letters,
 }
 _RANDOM = re.compile(r"<(any|word|hex|low|up|b64|dig|let) (\d+)>")
-_WINDOW = 8  # So many characters of a secret in a row are a leak.
+_WINDOW = 8  # This many characters of a secret in a row are a leak.
 
 
 class Planted(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where text enters a file: each place is listed with what makes it safe, so that a new one is thought about."""
+"""The places at which text enters a file: each is listed with what makes it safe, so that a new one is thought about."""
 
 import ast
 from pathlib import Path
