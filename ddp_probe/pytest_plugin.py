@@ -215,9 +215,10 @@ def _said(runs: List[str], printed: str, found: bool = False) -> str:
     """Return what the rules say of each launch, or only of those in which they found something; what the only one printed is read as well."""
     paths = [[run] for run in runs[:_SHOWN]]
     if printed and len(runs) == 1:
+        from ddp_probe.showing import printed_file
+
         log = os.path.join(os.path.dirname(runs[0]), "stderr.txt")
-        with open(log, "w", encoding="utf-8", errors="replace") as file:
-            file.write(printed)
+        printed_file.write(log, printed)
         paths[0].append(log)
     said = [line for read in paths for line in _judged(read, found)]
     if found:

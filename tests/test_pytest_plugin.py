@@ -151,6 +151,25 @@ def test_spawned_and_forked_ranks_and_torchrun(outcome: Callable[..., Any], tmp_
     assert _kept(tmp_path) == ["test_own.py-test_forked", "test_own.py-test_spawned", "test_own.py-test_torchrun"]
 
 
+def test_what_a_failed_test_printed_is_kept_masked(outcome: Callable[..., Any], tmp_path: Path) -> None:
+    """What a failed test printed to stderr is kept beside its run without the passwords in it, readable by the user alone."""
+    (tmp_path / "train.py").write_text(_HEAD + "skips(int(os.environ['RANK']), int(os.environ['MASTER_PORT']))\n", encoding="utf-8")
+    printed = "+ mysql -phunter2planted db", "password: hunter2planted", "-----BEGIN PRIVATE KEY-----\\nhunter2planted\\n-----END PRIVATE KEY-----"
+    done = outcome(
+        "def test_torchrun():\n    import subprocess\n"
+        "    print('%s', file=sys.stderr)\n"
+        "    subprocess.run([sys.executable, '-m', 'torch.distributed.run', '--nproc_per_node=2', '--master_port=PORT', 'train.py'], check=True)\n"
+        % "\\n".join(printed).replace("\\\\n", "\\n"),
+        "--ddp-probe",
+    )
+    assert "hunter2planted" in done.stdout  # Of pytest's own section of the output.
+    files = [path for path in (tmp_path / "ddp_probe_runs").rglob("*") if path.is_file()]
+    assert [path.name for path in files if b"hunter2" in path.read_bytes()] == []
+    (kept,) = [path for path in files if path.name == "stderr.txt"]
+    assert "+ mysql -p*** db\npassword: ***\n" in kept.read_text(encoding="utf-8")
+    assert kept.stat().st_mode & 0o077 == 0
+
+
 def test_workers_of_xdist_share_one_folder(outcome: Callable[..., Any], tmp_path: Path) -> None:
     """Under xdist sections arrive from the workers, and with --ddp-probe-keep what passed is kept in the same folder."""
     pytest.importorskip("xdist")

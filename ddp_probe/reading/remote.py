@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple
 
 from ddp_probe.reading import find
 from ddp_probe.shared.errors import ProbeError, UnusableError
+from ddp_probe.shared.masks import mask
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]*://")
 _MAGIC = re.compile(r"[*?\[]")
@@ -76,9 +77,9 @@ def _bring(address: str, folder: str) -> List[str]:
         _copy(system, pairs)
     store = address[: address.find(there.strip("/"))]  # The scheme, and of some stores the host.
     for match, place in places.items():
-        _SHOWN[place] = store + match.lstrip("/")
+        _SHOWN[place] = mask(store + match.lstrip("/"))  # An address may hold a key: s3://KEY:SECRET@bucket
     for match, place in places.items():  # A file in one of these folders is listed first.
-        _SHOWN.setdefault(os.path.dirname(place), store + posixpath.dirname(match).lstrip("/"))
+        _SHOWN.setdefault(os.path.dirname(place), mask(store + posixpath.dirname(match).lstrip("/")))
     return list(places.values())
 
 

@@ -8,10 +8,11 @@ class ProbeError(Exception):
     nothing_recorded = False  # The job may have run without the probe: the command line then explains why.
 
     def __init__(self, *, what: str, why: str, what_to_do: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.why = why
-        self.what_to_do = what_to_do
+        from ddp_probe.shared.masks import mask  # Few commands fail: the others do not load the masks for it.
+
+        # Each may name an address or a command line, as they were given.
+        self.what, self.why, self.what_to_do = mask(what), mask(why), mask(what_to_do)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         return "%s\n  why: %s\n  what to do: %s" % (self.what, self.why, self.what_to_do)

@@ -1,130 +1,66 @@
-"""Names of variables, options and fields whose values are secrets."""
+"""Masks credentials in text, command lines and names, so that logs can be shared.
+
+A value is masked for what it is (mask_forms), for its place in a command line (mask_commands), or for its name (mask_names).
+"""
 
 import re
-from typing import Any, Iterable, List, Optional
+from typing import Any, Iterable, List, Optional, Tuple
 
-from ddp_probe.shared.mask_forms import MASK, Expression, mask_forms, perhaps_random, random_looking
-
-# If a variable's or an option's name contains one of these words, its value is a secret.
-_WORDS = frozenset(
-    "key keys apikey token tokens secret secrets password passwords passwd passwds passphrase passcode pass pwd pw credential credentials cred creds"
-    " auth authorization bearer cookie cookies signature sig jwt pat dsn private psk otp".split()
+from ddp_probe.shared.mask_commands import NAMES, CommandLine
+from ddp_probe.shared.mask_forms import MASK, Expression, mask_forms, random_looking
+from ddp_probe.shared.mask_names import (
+    CERTAIN,
+    NOT,
+    PERHAPS,
+    certainty,
+    certainty_of_option,
+    common_secret,
+    harmless,
+    looks_secret,
+    says_a_state,
+    secret_name,
 )
-# Written together: authtoken, accesskey, dbpass, PGPASSWORD.
-_GLUED = Expression(
-    r"(?:tokens?|passwords?|passwd|passphrase|secrets?|credentials?|(?:api|access|secret|auth|private|account|license|ssh)keys?|(?<!com)(?<!by)pass|pwd)$"
-)
-_NOT_GLUED = frozenset("compass bypass encompass surpass trespass subtoken pretokens".split())
-# If this is the last word, the value is about a secret but not one itself.
-_ABOUT = frozenset(
-    "file files path paths dir folder name names type types size sizes len length count"
-    " counts num id ids index limit dim error exception warning ratio".split()
-)
-_FOLDERS = ("PWD", "OLDPWD")  # The shell's working directories.
-# In prose these words alone are too common: "key: conv1.weight", "private: no", "pass = 2".
-_COMMON = frozenset("key keys pass private sig pat signature pwd pw dsn token tokens auth otp".split())
-_KEY_OF = frozenset(
-    "api access secret private auth encryption signing ssh account service master wandb license client app user db hf bot refresh id".split()
-)
-_PLURAL = Expression(r"(?:tokens|keys|secrets|passwords|passwds|credentials|creds|cookies)$", re.I)
-
-_WORD = Expression(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
-def _words(name: str) -> List[str]:
-    return [word.lower() for word in _WORD.findall(name)]
-
-
-def _glued(word: str) -> bool:
-    return word not in _NOT_GLUED and word not in _WORDS and _GLUED.search(word) is not None
-
-
-def secret_name(name: str) -> bool:
-    """Return whether the value of a variable or option of this name is a secret."""
-    words = _words(name[-200:])
-    if not words or name in _FOLDERS or words[-1] in _ABOUT:
-        return False
-    return any(word in _WORDS or _glued(word) for word in words)
-
-
-def secret_in_text(name: str) -> bool:
-    """Return the same for a name in prose, where a single common word is not enough."""
-    if name.startswith("-"):
-        return secret_name(name)
-    words = _words(name[-200:])
-    if not words or words[-1] in _ABOUT or name in _FOLDERS:  # "KeyError: 'conv1'" contains no secret
-        return False
-    if words[-1] in ("token", "auth") or (len(words) > 1 and words[-1] == "tokens" and words[-2] in _KEY_OF):
-        return True
-    if words == ["tokens"] or name == "KEY":
-        return True  # Numbers and other words are not secrets: "tokens=512".
-    if words[-1] in _COMMON and (name == "Pwd" or (len(words) > 1 and (words[-2] in _KEY_OF or words[-1] in ("pass", "pwd", "pw")))):
-        return True
-    return any((word in _WORDS and word not in _COMMON) or _glued(word) for word in words)
-
-
-def perhaps_secret(name: str) -> bool:
-    """Return whether a name is like airtable_key or mapKey, so that its value decides."""
-    words = _words(name[-200:])
-    return len(words) > 1 and words[-1] in _COMMON
-
-
-def names_several(name: str) -> bool:
-    """Return whether an option of this name may take several values."""
-    return _PLURAL.search(name) is not None
-
-
-# Masks credentials in text, command lines and names, so that logs can be shared.
 
 __all__ = ["MASK", "mask", "mask_argv", "mask_value", "masked", "secret_name"]
 
 _ARGUMENTS = 200
 _CHARACTERS = 1000
+_TOKENS_OF_TEXTS = frozenset("pad cls mask sep unk bos eos pos dist start end special next stop image audio video num max last first".split())
+_GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
 
 _LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
-_VALUE = Expression(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
-_GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
-_NAME = Expression(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:\uff1a\uff1d])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
-# "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
-_SAID = Expression(
-    r"\b((?:api|access|secret|private|auth)[ _-]?key|password|passwd|passphrase|passcode|secret|token|credentials?)"
-    r"((?:[ \t]+[A-Za-z]+(?=[ \t:=\uff1a])){0,3}[ \t]*[:=\uff1a]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
-    re.I,
+# In a text that is itself a string of JSON, a quotation mark follows a backslash.
+_VALUE = Expression(r"\\{1,2}\"[^\"\\]*(?:\\{1,2}\")?|\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
+_NAME = Expression(
+    r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)"
+    r"(\\{0,2}['\"]?\]?[ \t]*(?:=>|:=|==|[=:\uff1a\uff1d])[ \t]*(?!//)"  # name=value, name: value, {'name': value}
+    r"|\\{0,2}['\"][ \t]*,[ \t]*(?=\\{0,2}['\"])"  # setdefault('name', 'value'), ['--name', 'value']
+    r"|(?<=\w)[ \t]+(?!-))(?=\S)"  # --name value
 )
+_METAVARIABLE = Expression(r"[A-Z_]+(?:=[A-Z_]+)?[\],]*$")  # In a page of help: --key KEY=VALUE
+_QUOTES = "'\"`\\"
+_ENDS = Expression(r"[ \t]*(?:$|[\r\n,;)}\]#'\"])")
 # Most texts are names of backends, devices, classes and files: one search is enough for them.
-_SUSPECT = re.compile(r"[=:\uff1a\uff1d]| -|(?i:pass|secret|token|key|credential)")
-_PLAIN_VALUE = Expression(
-    r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
-    re.I,
-)
-_PATH = Expression(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?: [\w.@%+-]+)*(?:/[\w.@%+-]+(?: [\w.@%+-]+)*)+['\"]?$")  # "my clone" has a space
-_USER = Expression(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
-_GLUED_PASSWORD = Expression(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$")
+_SUSPECT = re.compile(r"[=:\uff1a\uff1d]| -|(?i:pass|secret|token|key|cred|auth|pwd)")
 _NAMES_A_VERSION = Expression(
     r"(?:commit|sha\d*|hash|digest|rev|revision|version|checksum|md5|uuid|id|fingerprint|etag|build)['\"]?\]?\s*[=:\uff1a]?\s*$",
     re.I,
 )
 
 
-def _harmless(name: str, value: str) -> bool:
-    """Return whether a value is a number, a switch or a path, which may follow a secret's name too: --max_tokens 512, --private-key ~/.ssh/id."""
-    return _PLAIN_VALUE.match(value) is not None or (_PATH.match(value) is not None and "pass" not in name.lower())
-
-
-def _hidden(value: str) -> str:
-    quote = value[0] if value[:1] in "'\"`" else ""
-    return quote + MASK + (quote if value[1:].endswith(quote) else "")
-
-
 def _mask_named(text: str) -> str:
-    """Mask the values of name=value, name: value and --name value if the name is a secret's, or the value looks like one."""
+    """Mask the values of name=value, name: value and --name value if name and value are those of a secret."""
     shown, done = [], 0
     for match in _NAME.finditer(text):
-        option, joined = match.group(1).startswith("-"), match.group(2).strip()
-        if match.start() < done or not (option or joined):
+        name, joined = match.group(1), match.group(2).strip(" \t'\"]\\")
+        if match.start() < done or not (name.startswith("-") or joined):
             continue
         found = _value_at(text, match.end(), match.end() + _GLANCE)
-        if found is None or found.group(0).startswith(MASK) or not _is_secret(match.group(1), joined, found.group(0)):
+        if found is None or found.group(0).strip(_QUOTES).startswith(MASK):
+            continue
+        in_path = joined[:1] == ":" and text[max(match.start() - 1, 0)] == "/"  # "/etc/passwd: Not a directory"
+        sure = NOT if in_path else certainty_of_option(name) if name.startswith("-") else certainty(name)
+        if not _is_secret(sure, name, joined, found, text[match.end() - 1] == "="):
             continue
         found = _value_at(text, match.end(), len(text)) or found
         shown += [text[done : match.end()], _hidden(found.group(0))]
@@ -136,12 +72,53 @@ def _value_at(text: str, start: int, end: int) -> "Optional[re.Match[str]]":
     return _LIST.match(text, start, end) or _VALUE.match(text, start, end)
 
 
-def _is_secret(name: str, joined: str, value: str) -> bool:
-    if secret_in_text(name):
-        return not _harmless(name, value)
-    if perhaps_secret(name) and perhaps_random(value) and "/" not in value and "." not in value:
+def _hidden(value: str) -> str:
+    lead = value[: len(value) - len(value.lstrip("\\"))]
+    quote = value[len(lead) : len(lead) + 1]
+    if not quote or quote not in "'\"`":
+        return MASK
+    return lead + quote + MASK + (lead + quote if value[len(lead) + 1 :].endswith(quote) else "")
+
+
+def _is_secret(sure: int, name: str, joined: str, found: "re.Match[str]", tight: bool) -> bool:
+    """Return whether a value is a secret, from how sure its name is, from what joins the two, and from the value."""
+    value = found.group(0)
+    if sure and (harmless(name, value) or (not joined and _METAVARIABLE.match(value))):
+        return False
+    if sure == CERTAIN:
+        return _of_a_certain_name(name, joined, found)
+    if sure == PERHAPS and (common_secret(value) or (tight and joined == "=" and _is_a_token(name))):
         return True
-    return bool(joined) and _NAMES_A_VERSION.search(name) is None and "://" not in value and "/" not in value and random_looking(value)
+    if not joined or joined == "," or "/" in value or "://" in value:
+        return False
+    return _NAMES_A_VERSION.search(name) is None and random_looking(value)
+
+
+def _of_a_certain_name(name: str, joined: str, found: "re.Match[str]") -> bool:
+    value = found.group(0)
+    if looks_secret(value):
+        return True
+    if joined == "," and not name.startswith("-"):  # A list of words, in which one is "password".
+        return False
+    if not joined.startswith((":", "\uff1a")) or value[0] in "'\"\\[({":
+        return not says_a_state(value)
+    # "password: X" is a pair if nothing follows; "secret: copying a param" is a sentence.
+    return _ENDS.match(found.string, found.end()) is not None and not says_a_state(value)
+
+
+def _is_a_token(name: str) -> bool:
+    """Return whether a name is that of a token that lets somebody in, as NPM_TOKEN and auth are, not of a token of a text."""
+    words = name.lower().split("_")
+    return words[-1] in ("token", "auth") and (len(words) == 1 or words[-2] not in _TOKENS_OF_TEXTS)
+
+
+# "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
+_SAID = Expression(
+    r"\b(?<!syntax \()((?:api|access|secret|private|auth)[ _-]?key|pass ?phrase|password|passwd|passcode|secret|token|credentials?)"
+    r"((?:[ \t]+[A-Za-z]+(?=[ \t:=\uff1a])){0,3}[ \t]*[ \t:=\uff1a][ \t]*)"
+    r"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{6,})",
+    re.I,
+)
 
 
 def _mask_said(text: str) -> str:
@@ -149,23 +126,114 @@ def _mask_said(text: str) -> str:
 
     def hide(match: "re.Match[str]") -> str:
         kind, between, value = match.groups()
-        quoted = value[0] in "'\"`"
         bare = value.strip("'\"`.")
-        word = kind.lower()
-        mixed = any(c.isdigit() for c in bare) or (quoted and word.startswith("pass"))
-        explicit = quoted or between.strip() in ("", ":", "=", "\uff1a") or ":" in between or word.startswith("pass") or random_looking(bare)
-        certain = explicit and mixed and len(bare) >= 6
-        return kind + between + (_hidden(value) if certain and not _harmless(kind, value) else value)
+        quoted = value[0] in "'\"`" and kind.lower().startswith("pass") and " " not in bare and _mixes(bare)
+        is_secret = (quoted or looks_secret(bare)) and "/" not in bare and not harmless(kind, value)
+        return kind + between + (_hidden(value) if is_secret else value)
 
     return _SAID.sub(hide, text)
 
 
+def _mixes(text: str) -> bool:
+    return any(letter.isdigit() for letter in text) and any(letter.isalpha() for letter in text)
+
+
+# As ssh and sudo ask: Enter passphrase for key '/home/bob/.ssh/id': X
+_ASKED = Expression(r"\b((?:pass ?phrase|password)(?: for [^:\n]{1,200})?: ?)([^\s'\"]{4,})(?=[ \t]*(?:$|[\r\n'\"]))", re.I)
+_ELEMENT = Expression(r"(<([\w.:-]{1,80})(?: [^<>]{0,200})?>)([^<>]{1,500})(?=</\2>)")
+# <name>password</name><value>X</value>, {"name": "password", "value": "X"}, key="password" value="X"
+_NAME_AND_VALUE = Expression(
+    r"\b((?:name|key)\\{0,2}['\"]?(?:>|[ \t]*[:=])[ \t]*\\{0,2}['\"]?([\w.:-]{1,100})"
+    r"\\{0,2}['\"]?(?:</(?:name|key)>)?(?:[\s,]|\\{1,2}n)*[<'\"\\]{0,3}value\\{0,2}['\"]?(?:>|[ \t]*[:=])[ \t]*\\{0,2}['\"]?)"
+    r"([^\s'\"<>,}\\]+)",
+    re.I,
+)
+
+
+def _mask_asked(text: str) -> str:
+    return _ASKED.sub(lambda match: match[0] if _says_nothing(match[2]) else match[1] + MASK, text)
+
+
+def _says_nothing(value: str) -> bool:
+    return says_a_state(value) or harmless("", value)
+
+
+def _hide_value(match: "re.Match[str]") -> str:
+    """Hide the third group of a match, whose second is its name."""
+    sure, value = certainty(match[2]), match[3]
+    is_secret = looks_secret(value) or (sure == CERTAIN and not _says_nothing(value))
+    return match[1] + MASK if sure and is_secret and not harmless(match[2], value) else match[0]
+
+
+def _mask_elements(text: str) -> str:
+    return _ELEMENT.sub(_hide_value, text)
+
+
+_SPLIT = re.compile(r"[\s'\"/]+")
+_ITEM = Expression(r"\n|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\"]+(?:\"[^\"\n]*\"|'[^'\n]*')?")
+_PROGRAM = Expression(
+    r"(?<![\w./-])['\"]?(?:[\w.-]*/(?:[\w.-]+/)*)?(?:%s)(?=['\",\s])" % "|".join(sorted(map(re.escape, NAMES), key=len, reverse=True))
+)
+_NEXT_COMMAND = frozenset(("\n", "|", "||", "&&", "&", ";"))
+
+
+def _mask_commands(text: str) -> str:
+    """Mask the secrets of command lines in a text: a line of a shell, or a list as Python prints it."""
+    shown, done = [], 0
+    program = _PROGRAM.search(text)
+    while program is not None:
+        listed, line, end = program.group(0)[0] in "'\"", CommandLine(), program.end()
+        for match in _ITEM.finditer(text, program.start()):
+            end = match.end()
+            if match.group(0) in _NEXT_COMMAND or (listed and match.group(0)[0] == "]"):
+                break
+            start, word = _bare(match)
+            hidden = line.hidden(word, alone=_ENDS.match(text, end) is not None) if word else None
+            if hidden is not None:
+                shown += [text[done:start], hidden]
+                done = start + len(word)
+            if match.group(0)[-1] == ";":
+                break
+        program = _PROGRAM.search(text, end)
+    return "".join(shown) + text[done:]
+
+
+def _bare(match: "re.Match[str]") -> Tuple[int, str]:
+    """Return where an item begins without its quotation marks and what is around it in a list, and the item."""
+    item = match.group(0)
+    if item[0] in "'\"":
+        return match.start() + 1, item[1:-1]
+    inner = item.lstrip("[(,")
+    return match.end() - len(inner), inner.rstrip(",;")
+
+
+_ANSI = Expression(r"(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]{0,20}m")
+
+
 def mask(text: str) -> str:
     """Return the text with everything that looks like a credential replaced by ***."""
+    if "[" not in text or not _ANSI.search(text):
+        return _mask(text)
+    plain = _ANSI.sub("", text)  # A colour may stand between a name and its value.
+    shown = _mask(plain)
+    return text if shown == plain else shown
+
+
+def _mask(text: str) -> str:
     text = mask_forms(text)
+    if " " in text and not NAMES.isdisjoint(_SPLIT.split(text)):
+        text = _mask_commands(text)
     if not _SUSPECT.search(text):
         return text
-    return _mask_said(_mask_named(text))
+    text = _mask_named(text)
+    small = text.lower()
+    if any(word in small for word in ("pass", "secret", "token", "key", "credential")):
+        text = _mask_said(text)
+    if "pass" in small:
+        text = _mask_asked(text)
+    if "</" in text:
+        text = _mask_elements(text)
+    return _NAME_AND_VALUE.sub(_hide_value, text) if "value" in text else text
 
 
 def masked(text: str, limit: int) -> str:
@@ -181,56 +249,29 @@ def masked(text: str, limit: int) -> str:
 
 def mask_value(name: str, value: str) -> str:
     """Return the value of a variable, an option or a field of this name with credentials masked."""
-    if secret_name(name) and value and not _harmless(name, value):
+    if secret_name(name) and value and not harmless(name, value):
         return MASK
     return mask(value)
 
 
-class _CommandLine:
-    """Reads a command line item by item: the meaning of an item depends on the previous one."""
-
-    def __init__(self) -> None:
-        self._option = ""  # The option, or the dotted name after --set, whose value comes next.
-        self._secret = False
-        self._login = False
-        self._sshpass = False
-
-    def shown(self, text: str) -> str:
-        """Return an item as it may be logged."""
-        if self._secret and not text.startswith("--"):
-            self._secret = names_several(self._option)
-            return text if _harmless(self._option, text) else MASK
-        option, self._option = self._option, text if text.startswith("-") and "=" not in text and " " not in text else ""
-        self._secret = bool(self._option) and secret_name(self._option)
-        if not self._option and all(one.isalnum() or one in "._-" for one in text) and option[:1] == "-" and secret_in_text(text):
-            self._option, self._secret = text, True  # --set db.password X
-            return text
-        hidden = self._hide(option, text)
-        self._login = text == "login" or (self._login and text.startswith("-"))
-        self._sshpass = text.endswith("sshpass") or (self._sshpass and text.startswith("-"))
-        return masked(text, _CHARACTERS) if hidden is None else hidden
-
-    def _hide(self, option: str, text: str) -> Optional[str]:
-        """Return the masked form of an item that is a secret by its position or its form; None if it is not."""
-        given = text if "=" in text else option + "=" + text
-        user = given.startswith("-") and _USER.match(given)
-        if user:
-            return (user.group(1) if "=" in text else user.group(1).partition("=")[2]) + MASK
-        if self._sshpass and (option == "-p" or text.startswith("-p")):
-            return MASK if option == "-p" else text if text == "-p" else "-p" + MASK
-        if option in ("-p", "-P", "-pw") and not _harmless("", text) and "/" not in text and "=" not in text and ":" not in text:
-            return MASK
-        if text.startswith("-p") and _GLUED_PASSWORD.match(text):
-            return "-p" + MASK
-        if self._login and not text.startswith("-") and len(text) >= 12 and "." not in text:
-            return MASK
-        if text.startswith("-") or "=" in text or "/" in text or " " in text or _NAMES_A_VERSION.search(option) or not random_looking(text):
-            return None
-        return MASK
-
-
 def mask_argv(argv: Iterable[Any]) -> List[str]:
     """Return a command line with secrets masked, also if option and value are two items."""
-    line = _CommandLine()
-    items = list(argv)[:_ARGUMENTS]
-    return [line.shown(str.__str__(item)) if issubclass(type(item), str) else "<%s>" % type(item).__name__ for item in items]
+    line, before, shown = CommandLine(), "", []
+    for item in list(argv)[:_ARGUMENTS]:
+        if not issubclass(type(item), str):
+            shown.append("<%s>" % type(item).__name__)
+            continue
+        text = str.__str__(item)
+        hidden = line.hidden(text)
+        if hidden is None:
+            hidden = MASK if _is_random(before, text) else masked(text, _CHARACTERS)
+        shown.append(hidden)
+        before = text
+    return shown
+
+
+def _is_random(before: str, text: str) -> bool:
+    """Return whether an argument is a random word, and the option before it does not name a version."""
+    if text.startswith("-") or "=" in text or "/" in text or " " in text or not random_looking(text):
+        return False
+    return not (before.startswith("-") and _NAMES_A_VERSION.search(before))
