@@ -68,11 +68,9 @@ def wanted(last: schema.Event) -> bool:
 
 def say(folder: str) -> None:
     """Say the brief report of the run in this folder, a line each, and how to get the whole one."""
-    import subprocess  # a rank never needs it
-
     try:
         lines = _read(folder)
-    except ours(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+    except ours(OSError, KeyboardInterrupt):
         lines = []
     for line in lines[:_MOST_LINES]:
         stderr.say(line)
@@ -80,18 +78,14 @@ def say(folder: str) -> None:
 
 
 def _read(folder: str) -> List[str]:
-    import subprocess
+    from ddp_probe.shared.child_process import ChildProcess  # It loads subprocess, which a rank never needs.
 
-    done = subprocess.run(
-        brief.arguments(folder),
-        env=brief.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=_SECONDS,
-        check=False,
-    )
-    return done.stdout.decode("utf-8", "replace").splitlines() if done.returncode in (0, 1, 3) else []
+    child = ChildProcess(brief.arguments(folder), brief.environment())
+    try:
+        printed = child.wait(_SECONDS)
+    finally:
+        child.end()
+    return printed.out.decode("utf-8", "replace").splitlines() if printed.code in (0, 1, 3) else []
 
 
 # The end of a process: the uncaught exception, written before anything else can fail, and the last line.
