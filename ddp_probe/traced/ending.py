@@ -4,6 +4,7 @@ A signal's default action leaves no time for a line, and a handler of ours would
 """
 
 import atexit
+import itertools
 import sys
 import threading
 from types import TracebackType
@@ -92,6 +93,7 @@ def _read(folder: str) -> List[str]:
 #
 # A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
 
+_THREADS = 8  # That many threads that end with an exception are written, and then ever fewer.
 _Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], Any]
 
 
@@ -107,6 +109,7 @@ class Ending:
         self._closed = False
         self._last_word: Dict[str, Any] = {}
         self._summary_due = False
+        self._threads_failed = itertools.count(1)
 
     def watch(self) -> None:
         """Chain the exception hook, note the ways out, and ask to be called at exit; a second time is as good as once."""
@@ -155,10 +158,19 @@ class Ending:
         guard.run("process", clean_exception, exc)
 
     def _thread_excepthook(self, args: Any) -> None:
-        """A thread's traceback is printed without our frames, as the main thread's is."""
+        """Write that a thread ended. Its traceback is printed without our frames, as the main thread's is."""
+        guard.run("process", self._note_thread, args)
         guard.run("process", clean_exception, args.exc_value)  # A signal handler never runs in a thread.
         trace = None if args.exc_value is None else traceback_of(args.exc_value)
         self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace or args.exc_traceback, args.thread)))
+
+    def _note_thread(self, args: Any) -> None:
+        if self._closed or self._session.recorder.path is None or args.exc_value is None or issubclass(args.exc_type, SystemExit):
+            return
+        count = next(self._threads_failed)
+        if count <= _THREADS or not count & (count - 1):
+            after_main = not threading.main_thread().is_alive()
+            self._session.recorder.point(schema.ThreadFailed(failure=failure(args.exc_value), after_main=after_main, count=count))
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc

@@ -89,7 +89,7 @@ def test_a_rule_is_found_by_id_and_name(run_python, name):
     [
         ("submodule-left-behnd", "No rule or check matches 'submodule-left-behnd'", "Did you mean submodule-left-behind?"),
         ("zzz", "No rule or check matches 'zzz'", "'python -m ddp_probe explain' lists the groups."),
-        ("DDP699", "No rule or check matches 'DDP699'", "'python -m ddp_probe explain DDP6' lists what is about ranks that diverge."),
+        ("DDP698", "No rule or check matches 'DDP698'", "'python -m ddp_probe explain DDP6' lists what is about ranks that diverge."),
         ("DDP9999", "No rule or check matches 'DDP9999'", "'python -m ddp_probe explain' lists the groups."),
         ("\x1b[2J", "No rule or check matches '\\x1b[2J'", "'python -m ddp_probe explain' lists the groups."),
     ],
