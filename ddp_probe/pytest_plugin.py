@@ -233,6 +233,7 @@ def _judged(paths: List[str], found: bool = False) -> Iterator[str]:
 
     from ddp_probe.activation.installer import locations
     from ddp_probe.shared.child_process import ChildProcess
+    from ddp_probe.showing import safe
 
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), locations.home())))
     env = {**os.environ, "PYTHONPATH": path, "DDP_PROBE": ""}
@@ -248,21 +249,24 @@ def _judged(paths: List[str], found: bool = False) -> Iterator[str]:
             raise ValueError("report %s" % (printed.why or "ended with %d: %s" % (printed.code or 0, "".join(words))))
         report: Dict[str, Any] = json.loads(printed.out)
     except (OSError, ValueError) as exc:
-        yield "The launch could not be judged: %s" % exc
+        yield safe.line("The launch could not be judged: %s" % exc)
     else:
         if found and not report["findings"]:
             return
         yield from _lines(report)
-    yield "More: python -m ddp_probe report %s" % " ".join(map(shlex.quote, paths))
+    yield safe.visible("More: python -m ddp_probe report %s" % " ".join(map(shlex.quote, paths)))
 
 
 def _lines(report: Dict[str, Any]) -> Iterator[str]:
+    """Yield what is said of a launch. A text of the job may hold an escape sequence, and pytest prints it to a terminal, or to the log of CI."""
+    from ddp_probe.showing.safe import visible
+
     for finding in report["findings"]:
         ranks = " %s" % finding["ranks"] if finding["ranks"] else ""
-        yield "%s %s%s %s: %s" % (finding["id"], finding["slug"], ranks, finding["severity"], finding["verdict"])
-        yield "  change: %s" % finding["remedy"].replace("\n", "\n  ")
+        yield visible("%s %s%s %s: %s" % (finding["id"], finding["slug"], ranks, finding["severity"], finding["verdict"]))
+        yield "  change: %s" % "\n  ".join(map(visible, finding["remedy"].split("\n")))
     for question in report["undecided"][:_SHOWN]:
-        yield "undecided: %s" % question["because"]
-        yield "  next: %s" % question["next"]
+        yield visible("undecided: %s" % question["because"])
+        yield visible("  next: %s" % question["next"])
     if report["verdict"] == "clear":
         yield "clear: every rank of this launch ended normally."

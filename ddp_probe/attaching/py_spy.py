@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ddp_probe.attaching import proc
 from ddp_probe.reading import proc_files

@@ -52,12 +52,13 @@ def _complain(exc: ProbeError) -> int:
     with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
-    sys.stderr.write("%s\n" % (_shown(str(exc)) if sys.stderr.isatty() else exc))
+    sys.stderr.write("%s\n" % _shown(exc))
     return exc.exit_code
 
 
-def _shown(text: str) -> str:
-    """Return a text for a terminal: the name of a file in it may hold an escape sequence."""
+def _shown(exc: ProbeError) -> ProbeError:
+    """Return an error that can be printed: a name in it may hold an escape sequence, or a line break, after which a collector would see a line."""
     from ddp_probe.showing import safe
 
-    return "\n".join(map(safe.visible, text.split("\n")))
+    exc.what, exc.why, exc.what_to_do = map(safe.visible, (exc.what, exc.why, exc.what_to_do))
+    return exc

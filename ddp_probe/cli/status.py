@@ -36,6 +36,7 @@ from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 from ddp_probe.cli._commands import Command
 from ddp_probe.shared import settings
+from ddp_probe.showing.safe import visible
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _FORMS = {"both": "sitecustomize and pth"}
@@ -118,14 +119,17 @@ def _lines(status: Dict[str, Any], verbose: bool) -> List[str]:
         "DDP_PROBE    %s" % ("unset" if variable is None else variable),
         "activator    %s" % _activator(activator),
     ]
-    for path in activator["files"]:
-        lines.append("             %s%s%s" % (path, _UNCOMPILED * (path in activator["uncompiled"]), _SHARED * (path in activator["shared"])))
+    lines += ["             %s%s" % (path, _about(path, activator)) for path in activator["files"]]
     lines += ["changed      %s: uninstall leaves it as it is" % path for path in activator["changed"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in status["mistakes"].items()]
-    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in status["unarmed"][:4]]
+    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in map(visible, status["unarmed"][:4])]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in status["versions"].items())]
     return [*lines, "", "targets", *(_targets if verbose else _counted)(status["targets"])]
+
+
+def _about(path: str, activator: Dict[str, Any]) -> str:
+    return _UNCOMPILED * (path in activator["uncompiled"]) + _SHARED * (path in activator["shared"])
 
 
 def _counted(rows: List[Dict[str, Any]]) -> List[str]:

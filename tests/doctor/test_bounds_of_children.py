@@ -27,7 +27,9 @@ _TOOLS = {
 
 
 def _note(path: Path) -> str:
-    return "import os, signal, sys, time\ndef note():\n    with open(%r, 'a') as file:\n        file.write('%%d\\n' %% os.getpid())\nnote()\n" % str(path)
+    return "import os, signal, sys, time\ndef note():\n    with open(%r, 'a') as file:\n        file.write('%%d\\n' %% os.getpid())\nnote()\n" % str(
+        path
+    )
 
 
 def _alive(path: Path) -> List[int]:

@@ -113,6 +113,8 @@ def test_a_file_of_version_2_is_taken_out_of_its_additions(make_venv):
     """A file that version 2 wrote, which had no digest, ends at its last line; what follows stays."""
     venv = make_venv()
     slot = venv.site / "sitecustomize.py"
-    slot.write_text("# ddp_probe activator, version 2: written by 'python -m ddp_probe install'.\nimport os\n\n_hand_over = int\n_hand_over()\n" + _THEIRS)
+    slot.write_text(
+        "# ddp_probe activator, version 2: written by 'python -m ddp_probe install'.\nimport os\n\n_hand_over = int\n_hand_over()\n" + _THEIRS
+    )
     assert venv.probe("uninstall").stdout == "removed  %s: our lines; what others wrote into it stays\n" % slot
     assert slot.read_text() == _THEIRS

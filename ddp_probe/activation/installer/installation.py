@@ -9,7 +9,6 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ddp_probe.activation.installer import activator_files, child, locations
 from ddp_probe.shared.errors import ProbeError
 
-
 _CHANGED = "It has been changed since install wrote it, and install does not touch what others wrote."
 
 
