@@ -48,17 +48,10 @@ def _dispatch(argv: List[str]) -> int:
 
 def _complain(exc: ProbeError) -> int:
     from ddp_probe.cli import _why
+    from ddp_probe.showing import safe
 
     with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
-    sys.stderr.write("%s\n" % _shown(exc))
+    sys.stderr.write("%s\n" % safe.error(exc))
     return exc.exit_code
-
-
-def _shown(exc: ProbeError) -> ProbeError:
-    """Return an error that can be printed: a name in it may hold an escape sequence, or a line break, after which a collector would see a line."""
-    from ddp_probe.showing import safe
-
-    exc.what, exc.why, exc.what_to_do = map(safe.visible, (exc.what, exc.why, exc.what_to_do))
-    return exc

@@ -157,6 +157,18 @@ def test_the_diff_alone_is_what_git_applies(moved, run_python):
     assert "--- a/" not in page
 
 
+def test_a_diff_with_escapes_is_refused(moved, run_python):
+    """Lines that would control a terminal are not printed raw into a pipe, which may end in one: no diff is made, and the page is named."""
+    program = moved / "03_submodule_left_behind.py"
+    lines = program.read_bytes().split(b"\n")
+    program.write_bytes(b"\n".join(line + b"  # \x1b[2J" if line.strip() and not line.startswith(b'"') else line for line in lines))
+    os.utime(str(program), (1, 1))
+    done = run_python(["-m", "ddp_probe", "explain", "DDP104", "--diff"], cwd=moved)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "would control a terminal" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 @pytest.mark.parametrize("width", ["44", "80"])
 def test_the_hint_below_a_finding_keeps_the_run(moved, run_python, clean_env, width):
     """At any width, and for the newest run, the last line of a finding is a command that a shell can run."""
