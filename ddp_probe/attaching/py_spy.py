@@ -17,7 +17,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ddp_probe.attaching import proc
 from ddp_probe.reading import proc_files
-from ddp_probe.shared.child_process import ChildProcess, Printed
+from ddp_probe.shared.child_process import ChildOutput, ChildProcess
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.masks import mask
 from ddp_probe.shared.schema import Site, ThreadStack
@@ -89,7 +89,7 @@ def _tasks(pid: int) -> List[str]:
         return []
 
 
-def _run(words: List[str], pid: int, pauses: bool) -> Tuple[Printed, float]:
+def _run(words: List[str], pid: int, pauses: bool) -> Tuple[ChildOutput, float]:
     """Run py-spy in a separate session, so that what ends us does not end it in the middle, and see for how long the process is stopped."""
     child = ChildProcess(words, os.environ, may_be_killed=not pauses)
     seen: List[float] = []

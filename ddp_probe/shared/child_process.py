@@ -24,7 +24,7 @@ _ROUNDS = 8  # Looks for descendants: each may start another one while they are 
 _numbers = itertools.count(1)
 
 
-class Printed(NamedTuple):
+class ChildOutput(NamedTuple):
     """What a child has printed, and how it ended."""
 
     code: Optional[int]  # Its exit code; negative for a signal; None if it was ended at a bound.
@@ -73,7 +73,7 @@ class ChildProcess:
             self._ended(code)
         return self._code
 
-    def wait(self, seconds: float, over: Callable[[], bool] = bool) -> Printed:
+    def wait(self, seconds: float, over: Callable[[], bool] = bool) -> ChildOutput:
         """Return what it has printed once it has ended. At the time limit, or once its answer is not wanted any more, it is ended."""
         until = self.began + seconds
         while self.poll() is None and time.monotonic() < until and not over():
@@ -82,10 +82,10 @@ class ChildProcess:
             self.stop("did not answer within %.0f s" % seconds)
         return self.printed()
 
-    def printed(self) -> Printed:
+    def printed(self) -> ChildOutput:
         """Return what it has printed so far."""
         out, err = (bytes(self._read[fd]) for fd in self._fds)
-        return Printed(None if self.why else self._code, out, err, self.why, self._room < 0)
+        return ChildOutput(None if self.why else self._code, out, err, self.why, self._room < 0)
 
     def stop(self, why: str) -> Optional[int]:
         """End it and all its descendants, wherever they are; return its exit code."""

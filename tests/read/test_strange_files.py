@@ -90,7 +90,7 @@ def test_holes_are_not_read(run: Path, name: str) -> None:
 
 
 def test_programs_and_archives_are_no_logs(tmp_path: Path) -> None:
-    """Of a folder's files that a pattern matches, those that are no texts are said to be unread, and their bytes are not kept."""
+    """Of a folder's files that a pattern matches, programs and archives are said to be unread, and their bytes are not kept."""
     shutil.copy(sys.executable, tmp_path / "python")
     shutil.make_archive(str(tmp_path / "packed"), "gztar", _RECORDED)
     (tmp_path / "train.log").write_text("epoch 1\r\x1b[Kepoch 2\nRuntimeError: boom\n")

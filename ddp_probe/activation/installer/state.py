@@ -28,9 +28,9 @@ class State(NamedTuple):
     missing: List[str]
     uncompiled: List[str]
     """Those of the files that each start compiles again if PYTHONDONTWRITEBYTECODE is set."""
-    shared: List[str]
+    shared: List[str] = []
     """Those of the files into which others have written as well."""
-    changed: List[str]
+    changed: List[str] = []
     """Files that begin as ours do and that somebody has changed: neither install nor uninstall touches them."""
 
 

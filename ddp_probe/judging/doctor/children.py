@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.shared.child_process import MOST, ChildProcess, Printed
+from ddp_probe.shared.child_process import MOST, ChildOutput, ChildProcess
 
 MARK = "ddp_probe-doctor "
 PARENT = "_DDP_PROBE_DOCTOR"
@@ -105,12 +105,12 @@ def together(
             child.end()
 
 
-def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> Printed:
+def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> ChildOutput:
     """Run a tool; return what it printed. It is ended if it prints too much, does not end in time, or is not wanted any more."""
     try:
         child = Child(command, environ, _TOOL_MOST)
     except OSError as exc:
-        return Printed(127, b"", str(exc).encode("utf-8", "replace"), "")
+        return ChildOutput(127, b"", str(exc).encode("utf-8", "replace"), "")
     try:
         return child.wait(seconds, over)
     finally:
