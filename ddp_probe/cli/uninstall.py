@@ -1,5 +1,6 @@
-"""Remove exactly what install wrote. Without the package, 'python -m ddp_probe_activator uninstall' does the same.
+"""Remove exactly what install wrote.
 
+Without the package, 'python -m ddp_probe_activator uninstall' does the same.
 What others wrote into one of these files stays in it. A file of ours that
 somebody has changed is left as it is, and named.
 """

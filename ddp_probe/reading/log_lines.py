@@ -49,9 +49,8 @@ _PART_OF_TEXT = 0.02
 
 def is_text(head: bytes) -> bool:
     """Tell whether the beginning of a file may be that of a log: programs, archives and pictures are full of control characters."""
-    head = head.lstrip(b"\0")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
-        return True
+    wide = any(len(part) < 2 * part.count(0) for part in (head[::2], head[1::2]))  # UTF-16, in which every other byte of a log is 0.
+    head = head.replace(b"\0", b"") if wide else head.lstrip(b"\0")
     harmful = len(head) - len(head.translate(None, _BINARY)) + head.count(b"\0")
     return harmful <= len(head) * _PART_OF_TEXT
 
