@@ -75,7 +75,10 @@ def diagnose(run: Run, *, rules: Sequence[str] = ()) -> Diagnosis:
 def _named(path: "Union[str, os.PathLike[str]]") -> str:
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError("read() takes paths one by one, as in read(*paths), not %s" % type(path).__name__)
-    return os.path.expanduser(os.fsdecode(path))
+    name = os.path.expanduser(os.fsdecode(path))
+    if "\0" in name:
+        raise UsageError("The path %r holds a null character." % name, "No file has such a name: check where the path comes from.")
+    return name
 
 
 def _chosen(names: Sequence[str]) -> List[object]:

@@ -15,6 +15,7 @@ import pytest
 _LONGEST = 100  # Characters of a folder's name.
 _SHOWN = 3  # Launches of one test that are judged, the newest first.
 _PATIENCE = 60.0  # Seconds for the judgement of one launch.
+_MOST = 64 << 20  # Bytes of that judgement.
 _EARLY = 20.0  # Seconds before the end of a test's time at which it is judged, if its process will be ended then.
 _INNER = ("DDP_PROBE_RUN", "DDP_PROBE_ORIGIN", "DDP_PROBE_ARMED", "DDP_PROBE_HOLDER", "DDP_PROBE_BROKEN")
 _OURS = ("DDP_PROBE", "DDP_PROBE_DIR", "DDP_PROBE_HOME", "DDP_PROBE_REPORT", "DDP_PROBE_HANG_AFTER", *_INNER)
@@ -230,34 +231,43 @@ def _judged(paths: List[str], found: bool = False) -> Iterator[str]:
     """Judge in a separate process: reading changes what the garbage collector of this one passes over."""
     import json
     import shlex
-    import subprocess
 
     from ddp_probe.activation.installer import locations
+    from ddp_probe.shared.child_process import ChildProcess
+    from ddp_probe.showing import safe
 
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), locations.home())))
     env = {**os.environ, "PYTHONPATH": path, "DDP_PROBE": ""}
     command = [sys.executable, "-m", "ddp_probe", "report", "--json", *paths]
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-        if not done.stdout:
-            raise ValueError("report ended with %d: %s" % (done.returncode, "".join(done.stderr.strip().splitlines()[-1:])))
-        report: Dict[str, Any] = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as exc:
-        yield "The launch could not be judged: %s" % exc
+        child = ChildProcess(command, env, most=_MOST)
+        try:
+            printed = child.wait(_PATIENCE)
+        finally:
+            child.end()
+        if printed.code is None or not printed.out:
+            words = printed.err.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise ValueError("report %s" % (printed.why or "ended with %d: %s" % (printed.code or 0, "".join(words))))
+        report: Dict[str, Any] = json.loads(printed.out)
+    except (OSError, ValueError) as exc:
+        yield safe.line("The launch could not be judged: %s" % exc)
     else:
         if found and not report["findings"]:
             return
         yield from _lines(report)
-    yield "More: python -m ddp_probe report %s" % " ".join(map(shlex.quote, paths))
+    yield safe.visible("More: python -m ddp_probe report %s" % " ".join(map(shlex.quote, paths)))
 
 
 def _lines(report: Dict[str, Any]) -> Iterator[str]:
+    """Yield what is said of a launch. A text of the job may hold an escape sequence, and pytest prints it to a terminal, or to the log of CI."""
+    from ddp_probe.showing.safe import visible
+
     for finding in report["findings"]:
         ranks = " %s" % finding["ranks"] if finding["ranks"] else ""
-        yield "%s %s%s %s: %s" % (finding["id"], finding["slug"], ranks, finding["severity"], finding["verdict"])
-        yield "  change: %s" % finding["remedy"].replace("\n", "\n  ")
+        yield visible("%s %s%s %s: %s" % (finding["id"], finding["slug"], ranks, finding["severity"], finding["verdict"]))
+        yield "  change: %s" % "\n  ".join(map(visible, finding["remedy"].split("\n")))
     for question in report["undecided"][:_SHOWN]:
-        yield "undecided: %s" % question["because"]
-        yield "  next: %s" % question["next"]
+        yield visible("undecided: %s" % question["because"])
+        yield visible("  next: %s" % question["next"])
     if report["verdict"] == "clear":
         yield "clear: every rank of this launch ended normally."

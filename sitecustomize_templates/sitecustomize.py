@@ -1,4 +1,4 @@
-# ddp_probe activator, version 2: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
+# ddp_probe activator, version 3: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe, then runs the sitecustomize that this file shadows as if this one were not there."""
 
 import os
@@ -20,11 +20,13 @@ def _activate():
 
 
 def _is_ours(path):
+    """Tell whether a file is one of ours, with nothing of anybody else in it."""
     try:
         with open(path, "rb") as file:
-            return file.readline(200).startswith(b"# ddp_probe activator, version ")
+            lines = file.read().splitlines()
     except (OSError, TypeError, ValueError):  # inside a zip file, or no file at all
         return False
+    return bool(lines) and lines[0].startswith(b"# ddp_probe activator, version ") and lines[-1].startswith(b"# ddp_probe activator, end")
 
 
 def _shadowed():
@@ -50,5 +52,17 @@ def _hand_over():
     spec.loader.exec_module(module)
 
 
+def _run_shadowed():
+    """Hand over. What others wrote into this file still has to run: what is raised before it is printed, as site does."""
+    try:
+        _hand_over()
+    except Exception as exc:
+        if _is_ours(__file__):
+            raise
+        if not (isinstance(exc, ImportError) and exc.name == "sitecustomize"):
+            sys.stderr.write("Error in sitecustomize; set PYTHONVERBOSE for traceback:\n%s: %s\n" % (type(exc).__name__, exc))
+
+
 _activate()
-_hand_over()
+_run_shadowed()
+# ddp_probe activator, end

@@ -9,15 +9,15 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ddp_probe.attaching import proc
 from ddp_probe.reading import proc_files
+from ddp_probe.shared.child_process import ChildOutput, ChildProcess
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.masks import mask
 from ddp_probe.shared.schema import Site, ThreadStack
@@ -64,13 +64,13 @@ def read(pid: int, *, native: bool) -> Dump:
     pauses = native and not _cannot_stop(pid)
     for _ in range(_TRIES):
         done, paused = _run([tool, "dump", "--json", "--pid", str(pid), "--native" if pauses else "--nonblocking"], pid, pauses)
-        if done is None:
-            return Dump([], problem="py-spy did not answer within %.0f s" % _LIMIT)
-        if done.returncode == 0:
-            found, functions = _threads(done.stdout, pid)
+        if done.code is None:
+            return Dump([], problem="py-spy %s" % done.why)
+        if done.code == 0:
+            found, functions = _threads(done.out, pid)
             if found:
                 return Dump(found, functions, paused)
-        said = done.stderr.decode("utf-8", "replace")
+        said = done.err.decode("utf-8", "replace")
         if any(word in said for word in _REFUSED):
             why, allow = refusal(pid)
             return Dump([], problem=why, allow=allow)
@@ -89,22 +89,17 @@ def _tasks(pid: int) -> List[str]:
         return []
 
 
-def _run(words: List[str], pid: int, pauses: bool) -> "Tuple[Optional[subprocess.CompletedProcess[bytes]], float]":
+def _run(words: List[str], pid: int, pauses: bool) -> Tuple[ChildOutput, float]:
     """Run py-spy in a separate session, so that what ends us does not end it in the middle, and see for how long the process is stopped."""
-    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    child = ChildProcess(words, os.environ, may_be_killed=not pauses)
     seen: List[float] = []
     over = threading.Event()
     watch = threading.Thread(target=_see_pauses, args=(pid, over, seen), daemon=True)
     if pauses:
         watch.start()
     try:
-        out, err = child.communicate(timeout=_LIMIT)
-        return subprocess.CompletedProcess(words, child.returncode, out, err), _paused(watch, over, seen)
-    except subprocess.TimeoutExpired:
-        if not pauses:
-            child.kill()
-            child.communicate()
-        return None, 0.0
+        printed = child.wait(_LIMIT)
+        return printed, _paused(watch, over, seen) if printed.code is not None else 0.0
     finally:
         over.set()
 

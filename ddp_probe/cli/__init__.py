@@ -48,16 +48,10 @@ def _dispatch(argv: List[str]) -> int:
 
 def _complain(exc: ProbeError) -> int:
     from ddp_probe.cli import _why
+    from ddp_probe.showing import safe
 
     with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
-    sys.stderr.write("%s\n" % (_shown(str(exc)) if sys.stderr.isatty() else exc))
+    sys.stderr.write("%s\n" % safe.error(exc))
     return exc.exit_code
-
-
-def _shown(text: str) -> str:
-    """Return a text for a terminal: the name of a file in it may hold an escape sequence."""
-    from ddp_probe.showing import safe
-
-    return "\n".join(map(safe.visible, text.split("\n")))

@@ -9,6 +9,8 @@ import sys
 from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.shared.regular_files import open_bytes, open_text
+
 PATCHED, MISSING, ABSENT, UNREADABLE = "would be patched", "not installed", "absent", "unreadable"
 _METADATA = (".dist-info", ".egg-info")
 _BEGINS = r"^%s(?:async def|def|class) %s\b"
@@ -41,7 +43,7 @@ def _metadata(folders: Tuple[str, ...]) -> List[Tuple[str, str]]:
 
 def _version(path: str) -> Optional[str]:
     for file in (os.path.join(path, "METADATA"), os.path.join(path, "PKG-INFO"), path):
-        with contextlib.suppress(OSError), open(file, encoding="utf-8", errors="replace") as lines:
+        with contextlib.suppress(OSError), open_text(file, "replace") as lines:
             return next((line.partition(":")[2].strip() for line in lines if line.lower().startswith("version:")), None)
     return None
 
@@ -106,7 +108,7 @@ def _no_name(module: str, qualname: str) -> Verdict:
 def _stands(path: str, qualname: str) -> bool:
     """Return whether a line of the file begins this definition: most do, and parsing a module of torch takes ten times as long."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open_text(path, "replace") as file:
             text = file.read()
     except OSError:
         return False
@@ -119,7 +121,7 @@ def _stands(path: str, qualname: str) -> bool:
 
 def _parse(path: str) -> Optional[ast.Module]:
     try:
-        with open(path, "rb") as file:
+        with open_bytes(path) as file:
             return ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):  # a compiled module, or one of another Python
         return None

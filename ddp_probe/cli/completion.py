@@ -32,6 +32,7 @@ import re
 from typing import Dict
 
 from ddp_probe.cli._commands import Command
+from ddp_probe.shared.regular_files import open_text
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _filled(shell: str, rows: Dict[str, str]) -> str:
     """Return the shell's file with what belongs at each of its marks: @name@ in a line, or a comment that holds nothing else."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions", "completion." + shell), encoding="utf-8") as file:
+    with open_text(os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions", "completion." + shell)) as file:
         script = file.read()
     marks = r"(?m)^ *# @({0})@$|@({0})@".format("|".join(rows))
     return re.sub(marks, lambda match: rows[match.group(1) or match.group(2)], script)

@@ -176,14 +176,31 @@ def _diff(module: Any, paths: List[str]) -> int:
     return 0
 
 
+_WHITE = ("\t", "\n", "\r\n", "\f")
+_PARTS = re.compile("(\r\n|[\t\n\f])")
+
+
 def _print_as_it_is(text: str) -> None:
-    """Print lines of a file: a pipe gets their bytes, and a terminal no escape sequence."""
+    """Print lines of a file: a pipe gets their bytes, and a terminal no escape sequence. A pipe may lead to a terminal, or to the log of CI."""
+    from ddp_probe.shared.errors import UnusableError
     from ddp_probe.showing import safe
 
+    shown = "".join(part if part in _WHITE else safe.visible(part) for part in _PARTS.split(text))
     if sys.stdout.isatty():
-        print("\n".join("\t".join(map(safe.visible, line.split("\t"))) for line in text.split("\n")), end="")
-    else:
+        print(shown, end="")
+    elif shown == text:
         sys.stdout.buffer.write(text.encode("utf-8"))
+    else:
+        raise UnusableError(
+            what="No diff can be made.",
+            why="The lines hold characters that would control a terminal: %s" % safe.line(next(_harmed(text, shown)), 200),
+            what_to_do="Write them as escapes in the file (\\x1b, \\u202e). The page says what to change: the same command without --diff.",
+        )
+
+
+def _harmed(text: str, shown: str) -> Iterator[str]:
+    """Yield the lines that differ once they are made visible."""
+    return (line for line, other in zip(text.split("\n"), shown.split("\n")) if line != other)
 
 
 def _print(lines: Iterable[Any]) -> None:

@@ -146,5 +146,5 @@ def _complain(exc: ProbeError, code: int) -> int:
 
     sys.stdout.flush()
     _why.add(exc)
-    print("\n".join(safe.line(part) for part in str(exc).splitlines()), file=sys.stderr)
+    print(safe.error(exc, safe.line), file=sys.stderr)
     return code

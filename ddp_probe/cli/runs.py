@@ -35,6 +35,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set
 import ddp_probe
 from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.shared.errors import UsageError
+from ddp_probe.shared.regular_files import open_bytes
 
 _SHORTEST = 12  # Columns of a command.
 _KEPT, _LARGEST = ".verdict.json", 65_536  # The file of the verdict in a run, and its most bytes.
@@ -119,7 +120,7 @@ def _rules() -> int:
 
 
 def _read(place: str) -> Dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError), open(place, "rb") as file:
+    with contextlib.suppress(OSError, ValueError), open_bytes(place) as file:
         kept = json.loads(file.read(_LARGEST))
         return kept if isinstance(kept, dict) and isinstance(kept.get("rules"), list) else {}
     return {}

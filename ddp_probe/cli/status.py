@@ -11,7 +11,9 @@ torch and mmengine are not imported. The targets are counted; -v prints each.
                shadowed_by, package, installable,
                missing (packages needed before anything is recorded),
                uncompiled (files that each start compiles again if
-               PYTHONDONTWRITEBYTECODE is set; install compiles them)
+               PYTHONDONTWRITEBYTECODE is set; install compiles them),
+               shared (files into which others wrote as well), changed
+               (files of ours that others have changed)
   versions     distribution to version, null if not installed
   targets      a list of probe, module, qualname, optional, why, and state
                (would be patched, absent, not installed, unreadable)
@@ -34,10 +36,12 @@ from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 from ddp_probe.cli._commands import Command
 from ddp_probe.shared import settings
+from ddp_probe.showing.safe import visible
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _FORMS = {"both": "sitecustomize and pth"}
 _UNCOMPILED = " (not compiled for this interpreter: install compiles it)"
+_SHARED = " (others wrote into it as well: that stays)"
 
 COMMAND = Command("status", order=20, summary="Show what is installed, and what would be patched.")
 
@@ -115,12 +119,17 @@ def _lines(status: Dict[str, Any], verbose: bool) -> List[str]:
         "DDP_PROBE    %s" % ("unset" if variable is None else variable),
         "activator    %s" % _activator(activator),
     ]
-    lines += ["             %s%s" % (path, _UNCOMPILED * (path in activator["uncompiled"])) for path in activator["files"]]
+    lines += ["             %s%s" % (path, _about(path, activator)) for path in activator["files"]]
+    lines += ["changed      %s: uninstall leaves it as it is" % path for path in activator["changed"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in status["mistakes"].items()]
-    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in status["unarmed"][:4]]
+    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in map(visible, status["unarmed"][:4])]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in status["versions"].items())]
     return [*lines, "", "targets", *(_targets if verbose else _counted)(status["targets"])]
+
+
+def _about(path: str, activator: Dict[str, Any]) -> str:
+    return _UNCOMPILED * (path in activator["uncompiled"]) + _SHARED * (path in activator["shared"])
 
 
 def _counted(rows: List[Dict[str, Any]]) -> List[str]:

@@ -1,4 +1,9 @@
-"""Remove exactly what install wrote. Without the package, 'python -m ddp_probe_activator uninstall' does the same."""
+"""Remove exactly what install wrote.
+
+Without the package, 'python -m ddp_probe_activator uninstall' does the same.
+What others wrote into one of these files stays in it. A file of ours that
+somebody has changed is left as it is, and named.
+"""
 
 import argparse
 import os
@@ -11,25 +16,22 @@ COMMAND = Command("uninstall", order=140, summary="Remove exactly what install w
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments: none."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def run(_args: argparse.Namespace) -> int:
     """Remove, report."""
-    gone = _remove()
-    for path in gone:
-        print("removed  %s" % path)
-    if not gone:
-        print("Nothing to remove.")
+    print("\n".join(_remove() or ["Nothing to remove."]))
     return 0
 
 
 def _remove() -> List[str]:
     """Use the installer; if the package is too broken to load it, the installed activator removes itself."""
     try:
-        from ddp_probe.activation.installer import installation
+        from ddp_probe.activation.installer import activator_files, installation, locations
     except Exception:
         return _without_the_package()
-    return installation.uninstall()
+    return activator_files.said(installation.uninstall(), locations.all_folders())
 
 
 def _without_the_package() -> List[str]:
@@ -37,4 +39,5 @@ def _without_the_package() -> List[str]:
         import ddp_probe_activator as activator  # type: ignore[import-not-found]  # written to site-packages by install
     except ImportError:
         return []
-    return list(activator.remove(os.path.dirname(os.path.abspath(activator.__file__))))
+    folder = os.path.dirname(os.path.abspath(activator.__file__))
+    return list(activator.said(activator.remove(folder), [folder]))

@@ -7,6 +7,8 @@ installed as data.
 import os
 from typing import Dict, NamedTuple, Tuple
 
+from ddp_probe.shared.regular_files import open_text
+
 _ANSWERS = ("found", "clear", "undecided")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FOLDERS = (os.path.join(_PACKAGE, "rule_examples"), os.path.join(os.path.dirname(_PACKAGE), "tests", "rules"))
@@ -33,7 +35,7 @@ def of(slug: str) -> Tuple[Example, ...]:
 
 
 def _read(folder: str, name: str) -> Example:
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
+    with open_text(os.path.join(folder, name)) as file:
         head, _, log = file.read().partition("\n\n")
     try:
         return _example(head, log)

@@ -354,9 +354,17 @@ def _patience(run: Run) -> float:
     return max((max(0.1, float(each)) for each in given if each), default=_PATIENCE)
 
 
+def ledger_off(process: LoggedProcess) -> bool:
+    """Tell whether a rank was told to write no ledger."""
+    return not settings.get(settings.LEDGER, process.started.environment)
+
+
 def _note(run: Run, standings: Dict[int, Standing]) -> None:
     """Say in the inventory which ledgers are missing, torn, or another process's."""
     notes = run.inventory.notes
+    off = sorted(rank for rank, process in run.ranks.items() if ledger_off(process))
+    if off:
+        notes.append("The ledger of %s was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls." % named(off))
     if not any(process.ledger_file for process in run.processes):
         return
     without = sorted(rank for rank, process in run.ranks.items() if not process.ledger_file)

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging import proof
 from ddp_probe.judging.disagreements import disagreements
-from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.judging.ledgers import ledger_off, standings_of
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.waiting import joined, stood
 from ddp_probe.judging.words import by_number, clock, counted, listed, named, place, subject
@@ -147,16 +147,22 @@ def _missing(run: Run) -> Iterator[Undecided]:
 
 
 def _without_ledger(run: Run) -> Iterator[Undecided]:
-    """Yield the ranks of a group without a file, or without a ledger if others have theirs: calls that differ may be silent."""
+    """Yield the ranks of a group without a file, or without the ledger that they should have: calls that differ may be silent."""
     absent = sorted(standings_of(run).unknown - set(run.ranks))
     if absent:
         sentence = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
         yield Undecided("missing-ranks", sentence, next=proof.NEXT_MISSING)
-    processes = [process for process in run.processes if process.rank is not None and joined(process)]
-    lost = [process.rank for process in processes if process.rank is not None and (process.ledger is None or process.ledger.problem)]
-    if lost and len(lost) < len(processes):
+    lost = [process.rank for process in run.processes if process.rank is not None and _lacks_ledger(process)]
+    if lost:
         said = "%s no complete ledger here" % subject(lost, "has", "have")
         yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=proof.NEXT_LEDGER)
+
+
+def _lacks_ledger(process: LoggedProcess) -> bool:
+    """Tell whether a rank was in a group with others and wrote a ledger, of which nothing, or not all, is here."""
+    if process.last_world_size == 1 or not joined(process) or ledger_off(process):
+        return False
+    return process.ledger is None or bool(process.ledger.problem)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:

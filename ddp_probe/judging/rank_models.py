@@ -12,6 +12,7 @@ from ddp_probe.reading import fold_file
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 _BYTES = 1 << 26  # A list longer than this is not read.
@@ -69,7 +70,7 @@ def _read(path: str) -> Optional[List[Parameter]]:
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _BYTES:
             return None
-        with open(path, "rb") as stream:
+        with open_bytes(path) as stream:
             rows = _LIST.decode(stream.read(_BYTES))
     except (OSError, *UNREADABLE):
         return None

@@ -17,6 +17,7 @@ import msgspec
 
 from ddp_probe.reading import remote
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 MOST_BYTES = 1 << 28  # Uncompressed size of a bundle; `bundle` writes less.
@@ -71,7 +72,7 @@ def _unpack(path: str, folder: str) -> None:
     import tempfile
 
     with tempfile.TemporaryFile(dir=folder) as plain:
-        with gzip.open(path, "rb") as packed:
+        with open_bytes(path) as source, gzip.GzipFile(fileobj=source) as packed:
             _copy(packed, plain, MOST_BYTES, "it")
         plain.seek(0)
         with tarfile.open(fileobj=plain, mode="r:") as tar:
@@ -129,7 +130,7 @@ def looks_packed(path: str) -> bool:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
-        with open(path, "rb") as file:
+        with open_bytes(path) as file:
             return file.read(3) == b"\x1f\x8b\x08" or path.endswith((".tar.gz", ".tgz"))
     except OSError:
         return False
@@ -295,7 +296,7 @@ def _manifest(folder: str, path: str) -> Manifest:
     try:
         if os.path.getsize(file) > _LARGEST:
             raise not_a_bundle(path, "Its %s is too large." % MANIFEST)
-        with open(file, "rb") as stream:
+        with open_bytes(file) as stream:
             manifest = msgspec.json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
         raise not_a_bundle(path, "It does not hold %s." % MANIFEST) from None

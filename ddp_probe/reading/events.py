@@ -4,8 +4,6 @@ A run of ten thousand files exceeds both memory and the limit of file descriptor
 """
 
 import heapq
-import os
-import stat
 from datetime import datetime, timezone
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -15,6 +13,7 @@ from ddp_probe.reading import fold_file, log_lines, rank_ledger, whole_ledger
 from ddp_probe.reading.inventory import Inventory
 from ddp_probe.reading.log_lines import lines, moment, seconds
 from ddp_probe.shared import ledger_schema
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
@@ -158,10 +157,7 @@ def _pieces(file: str, piece: int, inventory: Inventory) -> Iterator[_Numbered]:
         held: List[_Numbered] = []
         size = 0
         try:
-            if not stat.S_ISREG(os.stat(file).st_mode):  # opening a pipe would block forever
-                inventory.unreadable[file] = "Not a regular file."
-                return
-            with open(file, "rb") as stream:
+            with open_bytes(file) as stream:
                 stream.seek(offset)
                 for number, line, whole in lines(stream):
                     held.append((before + number, line, whole))
@@ -190,9 +186,7 @@ def lines_at(file: str, numbers: Collection[int]) -> Dict[int, bytes]:
     place, last = fold_file.real_place(file), max(numbers, default=0)
     found: Dict[int, bytes] = {}
     try:
-        if not stat.S_ISREG(os.stat(place).st_mode):  # Opening a pipe would block forever.
-            return found
-        with open(place, "rb") as stream:
+        with open_bytes(place) as stream:
             for number, line, _ in lines(stream):
                 if number in numbers:
                     found[number] = line
@@ -221,7 +215,7 @@ class Tail:
 
     def _of(self, file: str) -> Iterator[TimedLine]:
         try:
-            with open(file, "rb") as stream:
+            with open_bytes(file) as stream:
                 stream.seek(self._offsets.get(file, 0))
                 parts = stream.read(_CHUNK).split(b"\n")
         except OSError:
@@ -238,7 +232,7 @@ def _offset(file: str, count: int) -> int:
     """Return the offset of the line after the first `count` lines."""
     offset = 0
     try:
-        with open(file, "rb") as stream:
+        with open_bytes(file) as stream:
             for _ in range(count):
                 offset += len(stream.readline())
     except OSError:

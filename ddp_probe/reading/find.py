@@ -5,6 +5,7 @@ All commands accept a run in the same forms.
 
 import contextlib
 import glob
+import itertools
 import os
 import pwd
 import re
@@ -15,11 +16,14 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from ddp_probe.reading import fold_file, launches
 from ddp_probe.shared import ledger_schema, settings
 from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.regular_files import open_bytes
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
 _STARTS, _END = tuple(pattern.split("*")[0] for pattern in PATTERNS), ".jsonl"
 _EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
 _LIST = "'python -m ddp_probe runs' lists the runs of this folder."
+MOST_MATCHES = 200_000  # Files that a pattern may match: a run of ten thousand ranks has fifty thousand.
+MOST_TEXTS = 20_000  # Plain logs of one job: one for each rank.
 _SHOWN = 4  # At most this many runs are listed if several match.
 
 
@@ -159,6 +163,8 @@ def sources(paths: Sequence[str]) -> Sources:
             raise closed
     if not (gathered.events or gathered.texts or gathered.folds) and all(why == _EMPTY for why in gathered.unreadable.values()):
         raise UnusableError(what="No run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
+    if len(gathered.texts) > MOST_TEXTS:
+        raise _too_many("%d of these files were not written by the probe; at most %d are read." % (len(gathered.texts), MOST_TEXTS))
     files = (_once(gathered.events), _once(gathered.texts), _once(gathered.folders))
     return Sources(*files, gathered.unreadable, max(number for _, number in matched), _once(gathered.folds))
 
@@ -191,10 +197,16 @@ def _matches(path: str) -> Tuple[List[str], int]:
             return begun, number
         if begun:
             raise _several(name, begun)
-        matches = sorted(glob.glob(name))
+        matches = sorted(itertools.islice(glob.iglob(name), MOST_MATCHES + 1))
+        if len(matches) > MOST_MATCHES:
+            raise _too_many("%s matches more than %d files." % (name, MOST_MATCHES))
         if matches:
             return matches, number
     raise _nothing(path)
+
+
+def _too_many(why: str) -> UsageError:
+    return UsageError("Too many files. %s" % why, "Name the folder of a run, or the logs of one job.")
 
 
 def _readings(path: str) -> List[Tuple[str, int]]:
@@ -295,9 +307,7 @@ def _is_events(path: str) -> bool:
     if is_ours(path):
         return True
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe blocks until something writes to it.
-            return False
-        with open(path, "rb") as stream:
+        with open_bytes(path) as stream:
             head = stream.read(200)
     except OSError:
         return False

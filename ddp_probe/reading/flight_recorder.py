@@ -6,7 +6,6 @@ limit on its size, and what is not as expected is a sentence in `problem`, not a
 
 import os
 import re
-import stat
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import msgspec
@@ -16,6 +15,7 @@ from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickleStream
+from ddp_probe.shared.regular_files import NOT_REGULAR, open_bytes
 from ddp_probe.shared.schema import UNREADABLE, Site
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
@@ -85,12 +85,11 @@ def find(folders: Iterable[str]) -> Dict[int, str]:
 def read(path: str, rank: int) -> Recording:
     """Read one dump."""
     try:
-        with open(fold_file.real_place(path), "rb", opener=fold_file.never_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return Recording(path, rank, problem="it is not a regular file")
+        with open_bytes(fold_file.real_place(path)) as file:
             return Recording(path, rank, tuple(_entries(_loads(file))), _written(path))
     except OSError as exc:
-        return Recording(path, rank, problem=exc.strerror or type(exc).__name__)
+        why = "it is not a regular file" if exc.strerror == NOT_REGULAR else exc.strerror
+        return Recording(path, rank, problem=why or type(exc).__name__)
     except (_RefusedError, BrokenError, UnknownError) as exc:
         return Recording(path, rank, problem=str(exc).rstrip("."))
 

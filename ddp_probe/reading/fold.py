@@ -14,6 +14,7 @@ from ddp_probe.reading.load_run import without_collector
 from ddp_probe.reading.process_files import Meter, Progress
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.regular_files import open_bytes
 
 _MODELS = "models"
 _LAST_NUMBER = 8  # Bytes of the last field of the last record: its upper bytes are zeros, and belong to it.
@@ -81,7 +82,7 @@ def _contents(name: str, path: str) -> Iterator[FoldMember]:
         if path.endswith(".ledger"):
             data = whole_ledger.settled(path).rstrip(b"\0") + bytes(_LAST_NUMBER)
         else:
-            with open(path, "rb") as file:
+            with open_bytes(path) as file:
                 data = file.read(min(os.fstat(file.fileno()).st_size, fold_file.LARGEST))  # read() makes room for all that it is asked for.
         yield FoldMember(name, data, os.stat(path).st_mtime)
     except OSError:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Tu
 
 import msgspec
 
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 SUFFIX = ".fold"
@@ -58,7 +59,7 @@ def write(target: BinaryIO, fold: bytes, held: Iterable[FoldMember]) -> None:
 def is_fold(path: str) -> bool:
     """Return whether a file begins as a fold does."""
     try:
-        with open(path, "rb", opener=never_waiting) as file:
+        with open_bytes(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
@@ -66,7 +67,7 @@ def is_fold(path: str) -> bool:
 
 def read(path: str) -> bytes:
     """Return the fold in a file."""
-    with open(path, "rb", opener=never_waiting) as file:
+    with open_bytes(path) as file:
         main, _, _ = _sizes(file)
         return _unpacked(file.read(main), main)
 
@@ -74,7 +75,7 @@ def read(path: str) -> bytes:
 def held_files(path: str) -> List[FoldEntry]:
     """Return the list of the files behind a fold, each with its place in the file; an empty list if it cannot be read."""
     try:
-        with open(path, "rb", opener=never_waiting) as file:
+        with open_bytes(path) as file:
             main, names, begin = _sizes(file)
             file.seek(main, os.SEEK_CUR)
             entries = _LIST.decode(_unpacked(file.read(names), names))
@@ -86,16 +87,11 @@ def held_files(path: str) -> List[FoldEntry]:
 def held_data(path: str, entry: FoldEntry) -> Optional[bytes]:
     """Return what is in a file behind a fold; None if that is not whole."""
     try:
-        with open(path, "rb", opener=never_waiting) as file:
+        with open_bytes(path) as file:
             file.seek(entry.offset)
             return _unpacked(file.read(min(entry.packed, LARGEST)), entry.packed)
     except (OSError, ValueError, OverflowError):
         return None
-
-
-def never_waiting(path: str, flags: int) -> int:
-    """Open a file as open() asks its opener to."""
-    return os.open(path, flags | os.O_NONBLOCK)  # Opening a pipe would block until something writes to it.
 
 
 def _sizes(file: BinaryIO) -> Tuple[int, int, int]:

@@ -9,6 +9,7 @@ import msgspec
 
 from ddp_probe.reading import find, shape
 from ddp_probe.reading.model import Run
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 NAME = "gathered.json"
@@ -39,7 +40,7 @@ def read(folder: str) -> Gathered:
     path = os.path.join(folder, NAME)
     if os.path.getsize(path) > _LARGEST:
         raise ValueError("%s is too large" % NAME)
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         try:
             gathered = msgspec.json.decode(file.read(), type=Gathered)
         except UNREADABLE as exc:

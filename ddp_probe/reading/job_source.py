@@ -5,6 +5,7 @@ import os
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.reading import bundled
+from ddp_probe.shared.regular_files import open_text
 
 _LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
 
@@ -26,7 +27,7 @@ def read(path: str) -> Optional[JobFile]:
     try:
         if not place or not os.path.isfile(place) or os.path.getsize(place) > _LARGEST:
             return None
-        with open(place, encoding="utf-8") as file:
+        with open_text(place) as file:
             job_file = JobFile(file.read(), os.stat(place).st_mtime)
     except (OSError, ValueError):  # UnicodeDecodeError is a ValueError
         return None

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from ddp_probe.shared import ledger_schema
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.regular_files import open_descriptor
 
 _MOST_BYTES = 1 << 28
 _FEW = (64, 256, 1024)  # If the ring ends before one of these, that many records are read.
@@ -27,7 +28,7 @@ class Reading(NamedTuple):
 
 def read(name: str) -> Reading:
     """Read a file twice."""
-    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    file = open_descriptor(name)
     try:
         size = min(os.fstat(file).st_size, _MOST_BYTES)  # A buffer of the most bytes takes longer than the reading.
         end = _end(file, size)

@@ -12,7 +12,7 @@ from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host
 from ddp_probe.reading.failures import consequence
 from ddp_probe.reading.fold_file import InvalidFoldError
 from ddp_probe.reading.host_fold import HostFold
-from ddp_probe.reading.log_lines import lines
+from ddp_probe.reading.log_lines import is_text, lines
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.process_files import Meter, ProcessReader, Progress
@@ -20,9 +20,11 @@ from ddp_probe.reading.shape import settle, shape
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import Failure
 
 _LATER = 600.0
+_HEAD = 4096  # Bytes that show whether a file is a text.
 
 
 def load(paths: Sequence[str] = (), progress: Optional[Progress] = None, cores: int = 0) -> Run:
@@ -159,7 +161,11 @@ def _text(file: str, run: Run, meter: Meter) -> None:
     fault = process_files.unreadable(file)
     if not fault:
         try:
-            with open(file, "rb") as stream:
+            with open_bytes(file) as stream:
+                if not is_text(stream.read(_HEAD)):
+                    run.inventory.unreadable[file] = "It is not a text."
+                    return
+                stream.seek(0)
                 log = text.read((line for _, line, _ in lines(stream, text.LONGEST, text.LONGEST >> 3)), file)
             run.texts.append(log)
             run.inventory.notes.extend(text.left_out(log))

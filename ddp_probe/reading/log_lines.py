@@ -1,5 +1,6 @@
 """How a log becomes events: its lines within bounds, its first and last ones, the time of a line, and the event that a line holds."""
 
+import errno
 import os
 import re
 import stat
@@ -9,6 +10,7 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tu
 import msgspec
 
 from ddp_probe.shared import schema
+from ddp_probe.shared.regular_files import open_unbuffered
 from ddp_probe.shared.schema import UNREADABLE
 
 LONGEST = 1 << 20
@@ -32,11 +34,40 @@ def lines(stream: BinaryIO, longest: int = LONGEST, tail: int = 0) -> Iterator[T
         if not whole and len(line) > longest:
             rest, end = line, b""
             while rest and not rest.endswith(b"\n"):
+                if rest.endswith(b"\0"):
+                    _pass_hole(stream)
                 rest = stream.readline(_PIECE)
                 if tail:
                     end = (rest if len(rest) >= tail else end + rest)[-tail:]
             line = line[:longest] + (b"\r" + end if end else b"")
         yield number, line, whole
+
+
+_BINARY = bytes(set(range(32)) - set(b"\0\t\n\r\f\b\x1b"))  # A log that was cut while it was written to begins with zeros.
+_PART_OF_TEXT = 0.02
+
+
+def is_text(head: bytes) -> bool:
+    """Tell whether the beginning of a file may be that of a log: programs, archives and pictures are full of control characters."""
+    wide = any(len(part) < 2 * part.count(0) for part in (head[::2], head[1::2]))  # UTF-16, in which every other byte of a log is 0.
+    head = head.replace(b"\0", b"") if wide else head.lstrip(b"\0")
+    harmful = len(head) - len(head.translate(None, _BINARY)) + head.count(b"\0")
+    return harmful <= len(head) * _PART_OF_TEXT
+
+
+def _pass_hole(stream: BinaryIO) -> None:
+    """Go on where a file has data again: a file of eight gigabytes may have been made by one write at its end, and reads as zeros before."""
+    try:
+        number, at = stream.fileno(), stream.tell()
+        raw = os.lseek(number, 0, os.SEEK_CUR)
+        try:
+            after = os.lseek(number, at, os.SEEK_DATA)
+        except OSError as exc:
+            after = os.fstat(number).st_size if exc.errno == errno.ENXIO else at  # No data follows; or the file system does not tell.
+        os.lseek(number, raw, os.SEEK_SET)  # The stream counts on it.
+        stream.seek(after)
+    except (OSError, ValueError):  # It is not a file.
+        return
 
 
 # Reads only the first and last lines of a file, to list many runs quickly.
@@ -94,7 +125,7 @@ def _read(file: str, offset: int, size: int) -> bytes:
     if not _size(file):
         return b""
     try:
-        with open(file, "rb", buffering=0) as stream:
+        with open_unbuffered(file) as stream:
             stream.seek(offset)
             return stream.read(size) or b""
     except OSError:

@@ -5,6 +5,7 @@ import pwd
 from typing import Dict, List, NamedTuple, Optional
 
 from ddp_probe.shared.masks import mask_argv
+from ddp_probe.shared.regular_files import open_bytes, open_text
 
 ROOT = "/proc"
 GONE = ("", "Z", "X", "x")
@@ -76,7 +77,7 @@ def command(pid: int) -> str:
 def environ(pid: int) -> Optional[Dict[str, str]]:
     """Return the environment with which a process was started; None if it may not be read."""
     try:
-        with open("%s/%d/environ" % (ROOT, pid), "rb") as file:
+        with open_bytes("%s/%d/environ" % (ROOT, pid)) as file:
             words = file.read().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
@@ -96,7 +97,7 @@ def text(path: str) -> str:
 def read(path: str) -> str:
     """Return a file; empty if it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open_text(path, "replace") as file:
             return file.read()
     except OSError:
         return ""

@@ -11,6 +11,7 @@ from ddp_probe.reading.logged_call import GrowingCalls, LoggedCall, LogLine, pac
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
+from ddp_probe.shared.regular_files import open_bytes
 
 NO_EVENT = "It contains no event."
 _WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
@@ -238,7 +239,7 @@ def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter)
     reader = ProcessReader(file, inventory, shared)
     if not fault:
         try:
-            with open(file, "rb") as stream:
+            with open_bytes(file) as stream:
                 read = 0
                 for number, line, whole in lines(stream):
                     reader.line(number, line, whole)

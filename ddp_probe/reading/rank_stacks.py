@@ -10,6 +10,7 @@ from ddp_probe.reading.log_lines import decode, seconds
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.masks import mask
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import Site, ThreadStack
 
 _THREAD = Expression(r"^(?:Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]\n]*)\])? \(most recent call first\):\s*$")
@@ -134,7 +135,7 @@ def _of(event: _WithThreads, file: str, *, moved_on: bool) -> RankStacks:
 
 def _bytes(path: str) -> bytes:
     try:
-        with open(fold_file.real_place(path), "rb") as stream:
+        with open_bytes(fold_file.real_place(path)) as stream:
             return stream.read(_LARGEST)
     except OSError:
         return b""

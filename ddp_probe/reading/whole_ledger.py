@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 from ddp_probe.reading import ledger_file, steps
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.regular_files import open_unbuffered
 
 _PAGE = 1 << 12
 _STEP = schema.layout(schema.STEP).size
@@ -150,7 +151,7 @@ def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
     """Return when the process last wrote, from eight bytes of the file; 0 if that is unknown."""
     at = schema.offset(schema.HEADER, "moved_ns")
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_unbuffered(path) as file:
             start = file.read(16)
             file.seek(at)
             word = file.read(8)

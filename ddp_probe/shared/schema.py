@@ -222,7 +222,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event",
     nth: Annotated[Optional[int], _doc("How often this line has made this call, if more than 100 times; most of those calls are not recorded.")] = (
         None
     )
-    failure: Annotated[Optional[Failure], _doc("What the call raised; error only.")] = None
+    failure: Annotated[Optional[Failure], _doc("What the call raised, or what ended the thread or the process.")] = None
 
 
 ENVELOPE = Event.__struct_fields__
@@ -266,6 +266,13 @@ class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
     faults: Annotated[Dict[str, int], _doc("Internal faults of the probe, by probe.")] = {}
     process_group: Annotated[Optional[bool], _doc("A process group still existed.")] = None
     accelerators: Annotated[List[Card], _doc("Accelerators at the end, read without initialising them.")] = []
+
+
+class ThreadFailed(Event, tag="thread.failed", kw_only=True, omit_defaults=True):
+    """A thread of this process ended with an exception that nothing caught; the process went on. `failure` describes it, `thread` names it."""
+
+    after_main: Annotated[bool, _doc("The main thread had ended by then.")] = False
+    count: Annotated[int, _doc("How many threads of this process have ended so; the first 8, and then the 16th, the 32nd and so on are written.")] = 0
 
 
 class LauncherStart(Event, tag="launcher.start", kw_only=True, omit_defaults=True):

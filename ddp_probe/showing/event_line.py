@@ -17,6 +17,7 @@ _SITE = 20  # Maximum columns for the job's line in a terminal.
 MATTERS: Dict[str, Tuple[str, ...]] = {
     "process.start": ("role", "launcher"),
     "process.end": ("exit_code", "process_group", "lost"),
+    "thread.failed": ("thread",),
     "launcher.start": ("launcher",),
     "launcher.agent": ("nproc_per_node", "nnodes", "max_restarts"),
     "launcher.group": ("asked", "restart", "children"),

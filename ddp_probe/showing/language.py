@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Dict, Mapping, NamedTuple, Optional, TextIO
 
 from ddp_probe.shared import settings
+from ddp_probe.shared.regular_files import open_text
 
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables of the locale, in the order in which they decide; an empty one counts as unset."""
@@ -109,7 +110,7 @@ def _translations(name: str) -> Translations:
     translations = Translations({}, {})
     if name == "en":
         return translations
-    with open(path(name), encoding="utf-8") as lines:
+    with open_text(path(name)) as lines:
         for line in lines:
             if line.startswith('"'):
                 translations.labels.update(json.loads("{%s}" % line))

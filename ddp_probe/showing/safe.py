@@ -2,8 +2,9 @@
 
 import functools
 import unicodedata
-from typing import Any
+from typing import Any, Callable
 
+from ddp_probe.shared.errors import ProbeError
 from ddp_probe.shared.masks import mask
 
 # Control and format characters (escapes, bidirectional overrides, zero-width), line separators, surrogates, and private-use characters.
@@ -32,6 +33,13 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _marks("".join(_shown(char) for char in text))
+
+
+def error(exc: ProbeError, shown: Callable[[str], str] = visible) -> str:
+    """Return an error as it is printed. A name in it may hold an escape sequence, or a line break: a collector would take what follows for a line."""
+    copy = type(exc).__new__(type(exc))
+    copy.what, copy.why, copy.what_to_do = map(shown, (exc.what, exc.why, exc.what_to_do))
+    return str(copy)
 
 
 masked = functools.lru_cache(maxsize=4096)(mask)  # A page says the same of many ranks.

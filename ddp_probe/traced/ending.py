@@ -4,6 +4,7 @@ A signal's default action leaves no time for a line, and a handler of ours would
 """
 
 import atexit
+import itertools
 import sys
 import threading
 from types import TracebackType
@@ -68,11 +69,9 @@ def wanted(last: schema.Event) -> bool:
 
 def say(folder: str) -> None:
     """Say the brief report of the run in this folder, a line each, and how to get the whole one."""
-    import subprocess  # a rank never needs it
-
     try:
         lines = _read(folder)
-    except ours(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+    except ours(OSError, KeyboardInterrupt):
         lines = []
     for line in lines[:_MOST_LINES]:
         stderr.say(line)
@@ -80,24 +79,21 @@ def say(folder: str) -> None:
 
 
 def _read(folder: str) -> List[str]:
-    import subprocess
+    from ddp_probe.shared.child_process import ChildProcess  # It loads subprocess, which a rank never needs.
 
-    done = subprocess.run(
-        brief.arguments(folder),
-        env=brief.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=_SECONDS,
-        check=False,
-    )
-    return done.stdout.decode("utf-8", "replace").splitlines() if done.returncode in (0, 1, 3) else []
+    child = ChildProcess(brief.arguments(folder), brief.environment())
+    try:
+        printed = child.wait(_SECONDS)
+    finally:
+        child.end()
+    return printed.out.decode("utf-8", "replace").splitlines() if printed.code in (0, 1, 3) else []
 
 
 # The end of a process: the uncaught exception, written before anything else can fail, and the last line.
 #
 # A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
 
+_THREADS = 8  # That many threads that end with an exception are written, and then ever fewer.
 _Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], Any]
 
 
@@ -113,6 +109,7 @@ class Ending:
         self._closed = False
         self._last_word: Dict[str, Any] = {}
         self._summary_due = False
+        self._threads_failed = itertools.count(1)
 
     def watch(self) -> None:
         """Chain the exception hook, note the ways out, and ask to be called at exit; a second time is as good as once."""
@@ -161,10 +158,19 @@ class Ending:
         guard.run("process", clean_exception, exc)
 
     def _thread_excepthook(self, args: Any) -> None:
-        """A thread's traceback is printed without our frames, as the main thread's is."""
+        """Write that a thread ended. Its traceback is printed without our frames, as the main thread's is."""
+        guard.run("process", self._note_thread, args)
         guard.run("process", clean_exception, args.exc_value)  # A signal handler never runs in a thread.
         trace = None if args.exc_value is None else traceback_of(args.exc_value)
         self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace or args.exc_traceback, args.thread)))
+
+    def _note_thread(self, args: Any) -> None:
+        if self._closed or self._session.recorder.path is None or args.exc_value is None or issubclass(args.exc_type, SystemExit):
+            return
+        count = next(self._threads_failed)
+        if count <= _THREADS or not count & (count - 1):
+            after_main = not threading.main_thread().is_alive()
+            self._session.recorder.point(schema.ThreadFailed(failure=failure(args.exc_value), after_main=after_main, count=count))
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc

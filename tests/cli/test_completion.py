@@ -262,3 +262,15 @@ def test_zsh_offers_what_fits(zsh: Offered) -> None:
     cases = {line: offered for line, offered in _CASES.items() if len(offered) > 1}
     for (line, offered), shown in zip(cases.items(), zsh(*cases)):
         assert set(offered) <= set(shown), line
+
+
+def test_bash_runs_nothing_of_a_name(scripts: Dict[str, Path], tmp_path: Path) -> None:
+    """A run's name that holds a command is quoted on the line, and one that holds a line break, an escape or a dash first is not offered."""
+    for name in ("20270101-$(touch hacked)", "20270101-a b;c", "20270101-x\ny", "20270101-\x1b[2J", "--strict"):
+        (tmp_path / "ddp_probe_runs" / name).mkdir(parents=True)
+    offered = _lines(["bash", "--norc", "-c", _BASH, "bash", str(scripts["bash"]), "ddp-probe watch 2027"], tmp_path)[0]
+    assert sorted(map(shlex.split, offered)) == [["20270101-$(touch hacked)"], ["20270101-a b;c"]]
+    for word in offered:
+        done = subprocess.run(["bash", "-c", "printf %%s %s" % word], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout in ("20270101-$(touch hacked)", "20270101-a b;c")
+    assert not (tmp_path / "hacked").exists()

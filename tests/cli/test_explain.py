@@ -89,7 +89,7 @@ def test_a_rule_is_found_by_id_and_name(run_python, name):
     [
         ("submodule-left-behnd", "No rule or check matches 'submodule-left-behnd'", "Did you mean submodule-left-behind?"),
         ("zzz", "No rule or check matches 'zzz'", "'python -m ddp_probe explain' lists the groups."),
-        ("DDP699", "No rule or check matches 'DDP699'", "'python -m ddp_probe explain DDP6' lists what is about ranks that diverge."),
+        ("DDP698", "No rule or check matches 'DDP698'", "'python -m ddp_probe explain DDP6' lists what is about ranks that diverge."),
         ("DDP9999", "No rule or check matches 'DDP9999'", "'python -m ddp_probe explain' lists the groups."),
         ("\x1b[2J", "No rule or check matches '\\x1b[2J'", "'python -m ddp_probe explain' lists the groups."),
     ],
@@ -155,6 +155,18 @@ def test_the_diff_alone_is_what_git_applies(moved, run_python):
     page = run_python(["-m", "ddp_probe", "explain", "DDP104", "run"], cwd=moved).stdout
     assert "No diff: 03_submodule_left_behind.py changed at" in " ".join(page.split())
     assert "--- a/" not in page
+
+
+def test_a_diff_with_escapes_is_refused(moved, run_python):
+    """Lines that would control a terminal are not printed raw into a pipe, which may end in one: no diff is made, and the page is named."""
+    program = moved / "03_submodule_left_behind.py"
+    lines = program.read_bytes().split(b"\n")
+    program.write_bytes(b"\n".join(line + b"  # \x1b[2J" if line.strip() and not line.startswith(b'"') else line for line in lines))
+    os.utime(str(program), (1, 1))
+    done = run_python(["-m", "ddp_probe", "explain", "DDP104", "--diff"], cwd=moved)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "would control a terminal" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("width", ["44", "80"])

@@ -26,6 +26,8 @@ def test_json_is_one_object_with_the_documented_keys(run_python, python):
         "installable",
         "missing",
         "uncompiled",
+        "shared",
+        "changed",
     }
     page = run_python(["-m", "ddp_probe", "status", "--help"]).stdout
     assert all(key in page for key in _KEYS | set(found["activator"]))

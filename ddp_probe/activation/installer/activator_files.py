@@ -6,7 +6,7 @@ import importlib.util
 import os
 import py_compile
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe.activation.installer import locations
 
@@ -46,7 +46,35 @@ def via_of(paths: List[str]) -> str:
 def content(name: str, home: str) -> bytes:
     """Return what a file has to hold; home is empty if the interpreter finds the package by itself."""
     data = read(os.path.join(locations.templates(), name)) or b""
-    return data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
+    data = data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
+    return bytes(activator().sealed(data))
+
+
+def with_others(path: str, data: bytes) -> bytes:
+    """Return what a file has to hold so that what others wrote into it, before our text and after it, stays."""
+    found = parts(path)
+    return found[0] + data + found[2] if found else data
+
+
+def parts(path: str) -> Optional[Tuple[bytes, bytes, bytes]]:
+    """Return what others wrote before our text, our text, and what they wrote after it; None if nothing there is ours."""
+    found: Optional[Tuple[bytes, bytes, bytes]] = activator().parts(read_compiled(path) or b"")
+    return found
+
+
+def take_out(path: str) -> None:
+    """Take our text out of a file."""
+    activator().take_out(path)
+
+
+def is_changed(path: str) -> bool:
+    """Tell whether somebody has changed the text that install wrote into this file."""
+    return bool(activator().is_changed(path))
+
+
+def said(gone: List[str], folders: List[str]) -> List[str]:
+    """Return the lines of uninstall."""
+    return list(activator().said(gone, folders))
 
 
 def read(path: str) -> Optional[bytes]:
@@ -89,14 +117,15 @@ def write(path: str, data: bytes) -> None:
 
 def version(path: str) -> str:
     """Return the version that a file of ours carries, or an empty string."""
-    if not is_ours(path):
+    found = parts(path)
+    if found is None:
         return ""
-    line = (read(path) or b"").split(b"\n", 1)[0].decode(errors="replace")
+    line = found[1].split(b"\n", 1)[0].decode(errors="replace")
     return line[len(activator().MARKER) :].split(":", 1)[0]
 
 
 def is_ours(path: str) -> bool:
-    """Tell whether install wrote this file."""
+    """Tell whether there is a text in this file that install wrote, and that nobody has changed."""
     return bool(activator().is_ours(path))
 
 

@@ -3,11 +3,11 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.activation.installer import activator_files, locations
+from ddp_probe.shared.child_process import ChildProcess
 from ddp_probe.shared.errors import ProbeError, UnusableError
 
 # tests/packaging/test_built_files.py holds them against the dependencies of the package.
@@ -82,10 +82,9 @@ class Asked:
 
     def __init__(self, code: str, env: Dict[str, str], interpreter: Sequence[str] = (), folder: str = os.sep) -> None:
         command = [*(interpreter or [sys.executable]), "-c", code + _ANSWER]
-        self._child: Optional[subprocess.Popen[bytes]] = None
+        self._child: Optional[ChildProcess] = None
         try:
-            pipe = subprocess.PIPE
-            self._child = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+            self._child = ChildProcess(command, env, cwd=folder)
         except OSError as exc:
             self._refused = exc
 
@@ -93,16 +92,13 @@ class Asked:
         """Return what the child found, and our complaint on its stderr."""
         if self._child is None:
             return None, "The child interpreter did not answer: %s" % self._refused
-        with self._child as child:
-            try:
-                out, err = child.communicate(timeout=_SECONDS)
-            except subprocess.TimeoutExpired as exc:
-                child.kill()
-                return None, "The child interpreter did not answer: %s" % exc
-            except BaseException:
-                child.kill()
-                raise
-        return _read(out.decode(errors="replace"), err.decode(errors="replace"), child.returncode)
+        try:
+            printed = self._child.wait(_SECONDS)
+        finally:
+            self._child.end()
+        if printed.code is None:
+            return None, "The child interpreter %s." % printed.why
+        return _read(printed.out.decode(errors="replace"), printed.err.decode(errors="replace"), printed.code)
 
     def insist(self) -> Any:
         """Return what the child found; refuse if there is no answer."""

@@ -9,6 +9,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ddp_probe.activation.installer import activator_files, child, locations
 from ddp_probe.shared.errors import ProbeError
 
+_CHANGED = "It has been changed since install wrote it, and install does not touch what others wrote."
+
 
 class Installation(NamedTuple):
     """What an installation consists of."""
@@ -44,6 +46,7 @@ def plan(via: str = "auto", surroundings: Optional[child.Surroundings] = None) -
     paths = {os.path.join(folder, name): activator_files.content(name, home) for name in activator_files.names(via)}
     for path in paths:
         _refuse_foreign(path)
+    paths = {path: activator_files.with_others(path, data) for path, data in paths.items()}
     return Installation(via, because, folder, paths, _others(folder, list(paths)), home)
 
 
@@ -94,7 +97,7 @@ def _write(chosen: Installation) -> None:
     for path, data in chosen.files.items():
         _put(path, data)
     for path in chosen.obsolete:
-        _put(path, None)
+        activator_files.take_out(path)
         activator_files.remove_caches(path)
     for path in activator_files.sources(chosen.files):
         if not activator_files.is_compiled(path):
@@ -131,7 +134,7 @@ def _foreign(path: str) -> ProbeError:
     other = "pth" if path.endswith(activator_files.SLOT) else ""
     return ProbeError(
         what="Nothing is installed: %s is in the way." % path,
-        why="install did not write this file and does not touch it.",
+        why=_CHANGED if activator_files.is_changed(path) else "install did not write this file and does not touch it.",
         what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.") + " Or: " + locations.RUN_INSTEAD,
     )
 

@@ -28,6 +28,10 @@ class State(NamedTuple):
     missing: List[str]
     uncompiled: List[str]
     """Those of the files that each start compiles again if PYTHONDONTWRITEBYTECODE is set."""
+    shared: List[str] = []
+    """Those of the files into which others have written as well."""
+    changed: List[str] = []
+    """Files that begin as ours do and that somebody has changed: neither install nor uninstall touches them."""
 
 
 def state() -> State:
@@ -49,12 +53,22 @@ def _state(files: List[str], found: child.Proof, surroundings: Optional[child.Su
     package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
     refused = "" if files else _refused(found.missing, surroundings)
     uncompiled = [path for path in activator_files.sources(files) if not activator_files.is_compiled(path)]
-    return State(name, because or refused, files, via, version, winner, package, not refused, found.missing, uncompiled)
+    shared = [path for path in files if _is_shared(path)]
+    changed = [path for folder in locations.all_folders() for path in _paths(folder) if activator_files.is_changed(path)]
+    return State(name, because or refused, files, via, version, winner, package, not refused, found.missing, uncompiled, shared, changed)
 
 
 def _in(folder: str) -> List[str]:
-    paths = [os.path.join(folder, name) for name in (activator_files.SLOT, activator_files.START, activator_files.LINE, activator_files.ACTIVATOR)]
-    return [path for path in paths if activator_files.is_ours(path)]
+    return [path for path in _paths(folder) if activator_files.is_ours(path)]
+
+
+def _paths(folder: str) -> List[str]:
+    return [os.path.join(folder, name) for name in (activator_files.SLOT, activator_files.START, activator_files.LINE, activator_files.ACTIVATOR)]
+
+
+def _is_shared(path: str) -> bool:
+    before, _, after = activator_files.parts(path) or (b"", b"", b"")
+    return bool((before + after).strip())
 
 
 def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tuple[str, str, str]:

@@ -33,8 +33,12 @@ _ddp_probe_offer() {
     case $kind in
         folders) compopt -o dirnames +o default +o bashdefault 2>/dev/null ;;
         runs)
+            # bash puts a name on the line as it is: one with $(command) in it would be run.
             while IFS= read -r word; do
-                set -- "$@" "${word##*/}"
+                word=${word##*/}
+                [[ -d ${DDP_PROBE_DIR:-ddp_probe_runs}/$word && $word != -* && $word != *[[:cntrl:]]* ]] || continue
+                printf -v word %q "$word"
+                set -- "$@" "$word"
             done < <(compgen -d -- "${DDP_PROBE_DIR:-ddp_probe_runs}/" 2>/dev/null)
             ;;
         words | free) compopt +o default +o bashdefault 2>/dev/null ;;

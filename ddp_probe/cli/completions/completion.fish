@@ -25,6 +25,7 @@ end
 function __ddp_probe_runs
     set -q DDP_PROBE_DIR; and set -l root $DDP_PROBE_DIR; or set -l root ddp_probe_runs
     for folder in $root/*/
+        string match -qr '[[:cntrl:]]|/-[^/]*/$' -- $folder; and continue
         string replace -r '^.*/(.+)/$' '$1' -- $folder
     end
 end

@@ -2,6 +2,7 @@
 
 _ddp_probe_runs() {
     local -a runs=(${DDP_PROBE_DIR:-ddp_probe_runs}/*(N-/:t))
+    runs=(${runs:#*[[:cntrl:]]*})
     _alternative 'runs:run:compadd -a runs' 'files:file:_files'
 }
 

@@ -10,6 +10,7 @@ import sys
 from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from ddp_probe.activation.installer import child
+from ddp_probe.shared.regular_files import open_bytes
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
 _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, which affect what runs at start-up.
@@ -87,7 +88,7 @@ def _flags(words: Sequence[str]) -> List[str]:
 def _script(program: str, path: str) -> "tuple[List[str], str]":
     """Return the Python in a script's first line, with its options, and the script's text; empty for any other program."""
     try:
-        with open(program, "rb") as file:
+        with open_bytes(program) as file:
             text = file.read(1 << 14).decode("utf-8", "replace")
     except OSError:
         return [], ""

@@ -182,12 +182,12 @@ class CardTool:
                 return state
         texts: List[str] = []
         for arguments in known.smi_state or ((),):
-            code, said = children.output([path, *arguments], self._environ, SECONDS, self._over)
-            if code != 0 and not texts:
-                state.problem = "%s %s." % (known.smi, "did not answer within %d s" % SECONDS if code is None else "ended with exit code %d" % code)
-                state.text = masked(said, _TEXT)
+            printed = children.output([path, *arguments], self._environ, SECONDS, self._over)
+            if printed.code != 0 and not texts:
+                state.problem = "%s %s." % (known.smi, printed.why or "ended with exit code %d" % (printed.code or 0))
+                state.text = masked(printed.text, _TEXT)
                 return state
-            texts.append(said if code == 0 else "")
+            texts.append(printed.text if printed.code == 0 else "")
         state.cards = cards(known.smi_form, texts)
         if not state.cards or known.smi_form not in _DOCUMENTED:
             state.text = masked(texts[0], _TEXT)

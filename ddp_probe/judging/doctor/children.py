@@ -4,11 +4,11 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.shared.child_process import MOST, ChildOutput, ChildProcess
 
 MARK = "ddp_probe-doctor "
 PARENT = "_DDP_PROBE_DOCTOR"
@@ -18,17 +18,18 @@ _LAST_WORDS = 300  # Characters of the last line on stderr that are shown.
 _LAST_LINES = 8
 _TURN = 0.05  # Seconds between two looks at the children.
 _clock = time.monotonic
-_GRACE = 5.0  # Seconds that the kernel has to end a killed child.
+_TOOL_MOST = 1 << 20  # Bytes that a vendor's tool may print.
 
 
 class ChildAnswer(NamedTuple):
     """What a child said before it ended."""
 
     answers: List[Dict[str, Any]]  # One for each line that it printed for us, in order.
-    code: Optional[int]  # Its exit code; negative for a signal; None if it was still running at the time limit.
+    code: Optional[int]  # Its exit code; negative for a signal; None if it was ended at a limit.
     last_words: str  # The last line of its stderr.
     seconds: float
     last_lines: Tuple[str, ...] = ()  # The last lines of its stderr.
+    too_much: str = ""  # Says that it was ended because it printed too much.
 
     @property
     def last(self) -> Dict[str, Any]:
@@ -43,53 +44,33 @@ class ChildAnswer(NamedTuple):
     def how(self) -> str:
         """Say how it ended, as the end of a sentence."""
         if self.code is None:
-            return "did not answer within %.0f s" % self.seconds
+            return self.too_much or "did not answer within %.0f s" % self.seconds
         if self.code < 0:
             return "was killed by %s" % _signal(-self.code)
         return "ended with exit code %d%s" % (self.code, ": " + self.last_words if self.last_words else "")
 
 
-class Child:
-    """A running program, with what it prints in files, so that no pipe can fill up or be held open by a grandchild."""
+class Child(ChildProcess):
+    """A running program that answers in lines; nothing of the probe is in its environment."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the child
-        self._started = time.monotonic()
-        self._seconds: Optional[float] = None
-        env = {**_clean(environ), PARENT: str(os.getpid())}
-        self._process = subprocess.Popen(list(command), env=env, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True)
-        self._code: Optional[int] = None
-
-    def poll(self) -> Optional[int]:
-        """Return its exit code, or None while it runs."""
-        if self._code is None:
-            self._code = self._process.poll()
-            self._seconds = None if self._code is None else time.monotonic() - self._started
-        return self._code
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], most: int = MOST) -> None:
+        super().__init__(command, {**_clean(environ), PARENT: str(os.getpid())}, most=most)
 
     def said(self) -> List[Dict[str, Any]]:
         """Return what it has said so far."""
-        return _answers(_text(self._out))
-
-    @property
-    def text(self) -> str:
-        """Return what it has printed so far: on stdout, or if that is nothing, on stderr."""
-        return _text(self._out) or _text(self._err)
+        self.poll()
+        return _answers(self.printed().out.decode("utf-8", "replace"))
 
     def answer(self) -> ChildAnswer:
         """End it, and return what it printed."""
-        code = self.poll()
-        seconds = time.monotonic() - self._started if self._seconds is None else self._seconds
+        seconds = time.monotonic() - self.began
+        if self.poll() is None:
+            self.stop("did not answer within %.0f s" % seconds)
         self.end()
-        lines = [line.strip()[:_LAST_WORDS] for line in _text(self._err).split("\n") if line.strip()][-_LAST_LINES:]
-        return ChildAnswer(self.said(), code, lines[-1] if lines else "", seconds, tuple(lines))
-
-    def end(self) -> None:
-        """End it and what it started."""
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a call into a driver may hold a process even then
-            self._process.wait(_GRACE)
+        printed = self.printed()
+        lines = [line.strip()[:_LAST_WORDS] for line in printed.err.decode("utf-8", "replace").split("\n") if line.strip()][-_LAST_LINES:]
+        too_much = printed.why if printed.overflowed else ""
+        return ChildAnswer(self.said(), printed.code, lines[-1] if lines else "", self.seconds or seconds, tuple(lines), too_much)
 
 
 def started(program: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Child:
@@ -124,17 +105,14 @@ def together(
             child.end()
 
 
-def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> Tuple[Optional[int], str]:
-    """Run a tool; return its exit code, which is None if it did not end in time or is not wanted any more, and what it printed."""
+def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> ChildOutput:
+    """Run a tool; return what it printed. It is ended if it prints too much, does not end in time, or is not wanted any more."""
     try:
-        child = Child(command, environ)
+        child = Child(command, environ, _TOOL_MOST)
     except OSError as exc:
-        return 127, str(exc)
+        return ChildOutput(127, b"", str(exc).encode("utf-8", "replace"), "")
     try:
-        until = _clock() + seconds
-        while child.poll() is None and _clock() < until and not over():
-            time.sleep(_TURN)
-        return child.poll(), child.text
+        return child.wait(seconds, over)
     finally:
         child.end()
 
@@ -151,11 +129,6 @@ def _wait(children: Sequence[Child], seconds: float, after_failure: Optional[flo
 def _clean(environ: Mapping[str, str]) -> Dict[str, str]:
     """Return the environment of the job without the probe, which has nothing to record here."""
     return {name: value for name, value in environ.items() if not name.startswith("DDP_PROBE")}
-
-
-def _text(file: Any) -> str:
-    """Return what is in a file; without seek, which would move the place where the child writes."""
-    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
 
 
 def _answers(text: str) -> List[Dict[str, Any]]:

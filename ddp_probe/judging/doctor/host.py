@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ddp_probe.judging.doctor import children
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.programs.packages import PACKAGES
+from ddp_probe.shared.regular_files import open_text
 
 _T = TypeVar("_T")
 
@@ -69,7 +70,7 @@ class Host:
     def read(self, *path: str) -> str:
         """Return the text of a small file, such as one of /proc; empty if it cannot be read."""
         try:
-            with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
+            with open_text(os.path.join(*path), "replace") as file:
                 return file.read(1 << 20)
         except OSError:
             return ""

@@ -182,7 +182,7 @@ def _first(answers: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[in
 def _how(answer: ChildAnswer, stage: str, error: str) -> str:
     if error:
         return "failed in %s: %s" % (stage, error.rstrip("."))
-    if answer.code is None:
+    if answer.code is None and not answer.too_much:
         return "did not return from %s within %.0f s" % (stage, answer.seconds)
     return "%s in %s" % (answer.how(), stage)
 

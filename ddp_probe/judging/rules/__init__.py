@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Dict, List, Optional, Tuple
 
 from ddp_probe.judging.rule import Rule
+from ddp_probe.shared.regular_files import open_text
 
 RETIRED: Dict[str, str] = {}  # id to slug
 
@@ -36,7 +37,7 @@ def _load(name: str) -> Any:
 
 
 def _source(name: str) -> str:
-    with open(os.path.join(__path__[0], name + ".py"), encoding="utf-8") as file:
+    with open_text(os.path.join(__path__[0], name + ".py")) as file:
         return file.read()
 
 

@@ -16,6 +16,7 @@ from ddp_probe.reading import bundled, flight_recorder, ledger_file, whole_ledge
 from ddp_probe.reading.flight_recorder import RecorderEntry
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.showing.masker import Masker
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
@@ -80,7 +81,7 @@ def _masked(member: contents.BundledFile, masker: Masker) -> Tuple[bytes, int]:
 
 def _read(file: str, may_be_cut: bool) -> Tuple[bytes, int]:
     """Return a file, or both ends of a large one in whole lines, and how many bytes are left out."""
-    with open(file, "rb") as stream:
+    with open_bytes(file) as stream:
         data = stream.read(LARGEST + 1)
         if len(data) <= LARGEST:
             return data, 0
@@ -249,7 +250,7 @@ def _level(costs: List[int], room: int) -> int:
 def _shortened(root: str, staged: Staged, size: int) -> Staged:
     path = os.path.join(root, *staged.place.split("/"))
     changed = os.stat(path).st_mtime
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         data = file.read()
     kept = cut_to(data, size)
     return write(root, staged.place, kept, staged.kind, changed)._replace(cut=staged.cut + len(data) - len(kept))
@@ -263,7 +264,7 @@ def pack(folder: str, places: Sequence[str], target: IO[bytes]) -> None:
     with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for place in places:
             path = os.path.join(folder, *place.split("/"))
-            with open(path, "rb") as file:
+            with open_bytes(path) as file:
                 tar.addfile(_member("%s/%s" % (os.path.basename(folder), place), os.fstat(file.fileno())), file)
 
 
@@ -299,7 +300,7 @@ def place(packed: str, path: str, *, force: bool) -> None:
     """Put the archive where it is wanted, readable by the user alone."""
     draft = "%s.%d.part" % (path, os.getpid())
     try:
-        with os.fdopen(os.open(draft, _WRITE, 0o600), "wb") as target, open(packed, "rb") as source:
+        with os.fdopen(os.open(draft, _WRITE, 0o600), "wb") as target, open_bytes(packed) as source:
             shutil.copyfileobj(source, target, 1 << 20)
         _publish(draft, path, force=force)
     except FileExistsError as exc:

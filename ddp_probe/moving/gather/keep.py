@@ -14,6 +14,7 @@ from ddp_probe.moving.gather.messages import Have
 from ddp_probe.reading import gathered
 from ddp_probe.reading.gathered import Gathered, GatheredHost
 from ddp_probe.shared.errors import ProbeError, UnusableError
+from ddp_probe.shared.regular_files import open_descriptor
 
 _PART = ".part"
 _FOLD = ".fold"
@@ -223,7 +224,7 @@ class KeptFile:
 def _before(path: str) -> "_Before | None":
     """Return what is at a path, with its digest."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = open_descriptor(path, os.O_NOFOLLOW)
     except OSError:
         return None
     digest, size = hashlib.sha256(), 0

@@ -31,10 +31,10 @@ from ddp_probe.moving.gather.messages import (
 from ddp_probe.reading import find, fold
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.shared.meeting import MeetingPlace, RefusedError
+from ddp_probe.shared.regular_files import open_descriptor
 
 _LONGEST = 1000  # Characters of an error that are said.
 _EVERY = 1.0  # Seconds between two messages that the fold goes on.
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _Digest = Any  # hashlib's objects have no public type on Python 3.8.
 
 
@@ -78,7 +78,7 @@ def _send_run(line: GatherLine, folder: str, *, logs: bool) -> None:
         _send(line, "", _folded(line, [folder] if len(events) == len(sources.events) else events))
         for each in _files(sources, left_out) if logs else ():
             try:
-                file = os.open(each.path, _OPEN)
+                file = open_descriptor(each.path, os.O_NOFOLLOW)
             except OSError:  # a link, somebody else's, or removed meanwhile
                 continue
             _send(line, each.name, file)
@@ -97,7 +97,7 @@ def _folded(line: GatherLine, paths: List[str]) -> int:
             target = os.path.join(scratch, "run.fold")
             with open(target, "wb") as file:
                 fold.write(paths, file, _Heartbeat(line))
-            return os.open(target, _OPEN)
+            return open_descriptor(target, os.O_NOFOLLOW)
     except ConnectionError:  # rank 0 has ended
         raise
     except OSError as exc:  # TMPDIR of this host is full, for example

@@ -10,6 +10,7 @@ from ddp_probe.reading.checkpoints import tensor_names
 from ddp_probe.reading.checkpoints.judge_path import judge
 from ddp_probe.reading.checkpoints.judged import Comparison, Judged
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 
 _BYTES = 1 << 26  # A list longer than this is not read.
@@ -43,7 +44,7 @@ def _model(path: str) -> Optional[List[Tuple[str, Tuple[int, ...], str, bool, st
     if not path.endswith(".json") or path.endswith(".index.json"):
         return None
     try:
-        with open(path, "rb") as stream:
+        with open_bytes(path) as stream:
             return _ROWS.decode(stream.read(_BYTES))
     except (OSError, *UNREADABLE) as exc:
         why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)[:200]

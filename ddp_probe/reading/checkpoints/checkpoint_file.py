@@ -8,10 +8,10 @@ import stat
 from typing import Callable, Iterator, List, Optional, Tuple
 
 from ddp_probe.reading.checkpoints.judged import OpenWriter, UnknownError
+from ddp_probe.shared.regular_files import open_bytes, open_descriptor, open_text
 
 Progress = Callable[[int, int], None]  # (bytes read, bytes in all)
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _PART = 1 << 20
 
 
@@ -88,14 +88,8 @@ class Blocks:
 def open_file(path: str) -> Tuple[int, os.stat_result]:
     """Open a regular file; its descriptor and what fstat says."""
     _insist(os.stat(path))
-    fd = os.open(path, _FLAGS)
-    status = os.fstat(fd)
-    try:
-        _insist(status)  # It may have been replaced since.
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd, status
+    fd = open_descriptor(path)
+    return fd, os.fstat(fd)
 
 
 def _insist(status: os.stat_result) -> None:
@@ -147,7 +141,7 @@ def _is_it(folder: str, name: str, status: os.stat_result) -> bool:
 
 def _for_writing(pid: int, name: str) -> bool:
     try:
-        with open("/proc/%d/fdinfo/%s" % (pid, name), encoding="ascii", errors="replace") as stream:
+        with open_text("/proc/%d/fdinfo/%s" % (pid, name), "replace") as stream:
             for line in stream:
                 if line.startswith("flags:"):
                     return bool(int(line.split()[1], 8) & _WRITES)
@@ -158,7 +152,7 @@ def _for_writing(pid: int, name: str) -> bool:
 
 def _command(pid: int) -> str:
     try:
-        with open("/proc/%d/cmdline" % pid, "rb") as stream:
+        with open_bytes("/proc/%d/cmdline" % pid) as stream:
             return stream.read(4096).replace(b"\0", b" ").decode("utf-8", "replace").strip()[:200]
     except OSError:
         return ""

@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 import ddp_probe
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
+from ddp_probe.shared.regular_files import open_text
 from ddp_probe.showing import brief_form, inventory, remedies, safe
 from ddp_probe.showing.brief_form import questions
 from ddp_probe.showing.html import findings, lanes, matrix, rank_differences, stack_branches, waits
@@ -42,7 +43,7 @@ def rendered(values: Any, masker: Masker) -> str:
 
 def source(name: str) -> str:
     """Return the text of a file beside the templates."""
-    with open(os.path.join(_TEMPLATES, name), encoding="utf-8") as file:
+    with open_text(os.path.join(_TEMPLATES, name)) as file:
         return file.read()
 
 

@@ -9,6 +9,7 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.reading import alive, find, log_lines, process_files, rank_stacks
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.showing.watch import watched_files
 
 LOOKED_AT = "looked at"  # The role of a process that `attach` has found: nothing in it can answer.
@@ -56,7 +57,7 @@ class _Rank:
     def added(self) -> bytes:
         """Return the complete lines that were added since the last call."""
         try:
-            with open(self.log, "rb") as stream:
+            with open_bytes(self.log) as stream:
                 stream.seek(self.offset)
                 data = stream.read(_PIECE)
         except OSError:

@@ -9,6 +9,7 @@ from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.reading.whole_ledger import Group, Header, Ledger, LedgerSite, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.regular_files import open_unbuffered
 from ddp_probe.showing.watch import watched_files
 
 KEPT = 32
@@ -37,7 +38,7 @@ class Glimpses:
         """Return the header, groups, phases, sums, steps and last records of a ledger."""
         known = self._known.get(path)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open_unbuffered(path) as file:
                 head = os.pread(file.fileno(), schema.HEADER_BYTES, 0)
                 same = known is not None and known.head == head
                 if known is not None and same and known.at_rest:

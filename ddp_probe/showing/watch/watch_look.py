@@ -8,10 +8,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 import msgspec
 
 from ddp_probe.reading import glance, lateness, log_lines, rank_stacks
+from ddp_probe.reading.find import written
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.lateness import LateRanks, StepMember, Waited
 from ddp_probe.reading.whole_ledger import Header, LedgerSite
 from ddp_probe.shared import schema
+from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
 from ddp_probe.showing.watch import ask, outliers, watched_files
 from ddp_probe.showing.watch import position as positions
@@ -34,7 +36,7 @@ class HeldMemory:
         try:
             size = os.stat(log).st_size
             if size != before:
-                with open(log, "rb") as stream:
+                with open_bytes(log) as stream:
                     stream.seek(max(0, size - _TAIL))
                     held = _last(stream.read(_TAIL), held)
                 self._known[log] = (size, held)
@@ -257,5 +259,5 @@ def _last_written(folders: List[str]) -> float:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl"):
-                    latest = max(latest, entry.stat().st_mtime)
+                    latest = max(latest, written(entry.path))
     return latest

@@ -50,11 +50,11 @@ class CardsChild:
         more = self._read()
         if more is None:
             return
+        self._room -= len(more)
         if not more or self._room <= 0:
             self.end()
         *lines, self._data = (self._data + more).split(b"\n")
         for line in lines:
-            self._room -= len(line)
             self._recorder.point(msgspec.json.decode(line, type=schema.CardsState))
 
     def _read(self) -> Optional[bytes]:

@@ -26,7 +26,10 @@ def check(host: Host) -> Answer:
     path = cards.signs(host, known).tool
     if not path:
         return CHECK.skipped("%s is not on PATH." % known.smi)
-    code, said = children.output([path, *known.smi_list[:-1]], host.environ, host.request.seconds)
+    printed = children.output([path, *known.smi_list[:-1]], host.environ, host.request.seconds)
+    code, said = printed.code, printed.text
+    if printed.overflowed:
+        return CHECK.fail("%s %s, and was ended." % (known.smi, printed.why), "Run %s yourself, and follow what it says." % known.smi)
     if code is None or code == 127:
         return CHECK.fail(
             "%s does not answer%s" % (known.smi, ": %s" % _first(said) if code else " within %.0f s." % host.request.seconds),

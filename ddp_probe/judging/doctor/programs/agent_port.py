@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Tuple
 
 from ddp_probe.judging.doctor.programs._say import end_with_parent, say, stage
+from ddp_probe.shared.regular_files import open_text
 
 
 def share_port(address: str, port: int, key: str, seconds: float, meet_at: int = 0, token: str = "") -> Tuple[int, str]:
@@ -26,7 +27,7 @@ def share_port(address: str, port: int, key: str, seconds: float, meet_at: int =
 
 def main(path: str) -> None:
     """Ask the store; the file holds the arguments of share_port as JSON."""
-    with open(path, encoding="utf-8") as file:
+    with open_text(path) as file:
         task = json.load(file)
     with stage("store"):
         port, token = share_port(**task)

@@ -16,6 +16,7 @@ from ddp_probe.judging.doctor.programs._say import end_with_parent, say, stage
 from ddp_probe.judging.doctor.programs.agent_port import share_port
 from ddp_probe.shared.door import Door, Guests, refusal
 from ddp_probe.shared.meeting import Line, entered, fresh_token, host_identity, listen
+from ddp_probe.shared.regular_files import open_text
 
 _LINKS, _LINKS_AT_A_TIME = 10.0, 32
 _LEAVE = 5.0  # Seconds that ranks have to take the last message.
@@ -205,7 +206,7 @@ class Task(NamedTuple):
 
 def main(path: str) -> None:
     """Meet, and print the result."""
-    with open(path, encoding="utf-8") as file:
+    with open_text(path) as file:
         task = Task(**json.load(file))
     holding = _hold(task) if task.rank == 0 else None
     line = _connect(task, *(_port_and_token(task) if holding is None else holding[1]))
