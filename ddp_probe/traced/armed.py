@@ -93,8 +93,9 @@ class ArmedSession:
             self.recorder.start()
             if (self.process.rank_info.world_size or 0) > 1:
                 guard.run("watcher", self.collectives.watcher.start_early, self)
-        if self.remedies.mistake and not self.process.rank:
-            self.recorder.warn(self.remedies.mistake)
+        wrong = [self.remedies.mistake] if self.remedies.mistake else []
+        for sentence in [*wrong, *settings.replaced()] if not self.process.rank else ():
+            self.recorder.warn(sentence)
 
     def _open(self) -> Recorder:
         process = self.process

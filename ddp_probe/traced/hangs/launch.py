@@ -10,7 +10,7 @@ import msgspec
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.birth import ancestors
-from ddp_probe.traced.hangs.daemon import NAME, Daemon
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Gap
 from ddp_probe.traced.hangs.others import Held, Others
 from ddp_probe.traced.hangs.places import together
 from ddp_probe.traced.hangs.standstill import Seen, Standstill, read_on
@@ -106,6 +106,7 @@ class LaunchWatcher:
         self._others: Optional[Others] = None
         self._held: Optional[Held] = None
         self._cards: Optional[CardsChild] = None
+        self._gap = Gap(0.0)
         self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
     def start(self, session: Session, host: str) -> None:
@@ -120,6 +121,7 @@ class LaunchWatcher:
         verdict = _Verdict(folder)
         if after is not None:
             self._standstill = Standstill(self._others, after, session.recorder, verdict.of)
+            self._gap = Gap(after)
             self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
         if settings.get(settings.CARDS) is not None:
             self._cards = guard.run(NAME, CardsChild, folder, session.recorder, brief.environment())
@@ -133,9 +135,11 @@ class LaunchWatcher:
         if others is not None and now >= self._save_due:
             self._save_due = now + _SAVE
             others.save()
-        if standstill is not None and now >= self._due:
-            self._due = now + self._interval
-            standstill.look()
+        if standstill is not None and self._daemon is not None:
+            standstill.resumed(self._gap.resumed(self._daemon))
+            if now >= self._due:
+                self._due = now + self._interval
+                standstill.look(self._daemon.woke)
         if cards is not None:
             cards.look()
 
@@ -186,3 +190,5 @@ class _Verdict:
             return brief.Reader(self._folder, self._environ).lines(_FOR_REPORT, lambda: bool(self.daemon.ending))
         except ours(OSError):
             return None
+        finally:
+            self.daemon.excuse()
