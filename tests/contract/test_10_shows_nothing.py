@@ -5,7 +5,6 @@ import sys
 
 from contract_pieces import ARGUMENTS, PROGRAMS, SECRET, SECRETS, files_below
 
-
 sys.path.insert(0, str(PROGRAMS))
 from secrets_everywhere import TOLD
 

@@ -53,13 +53,21 @@ class Seen(NamedTuple):
 class Standstill:
     """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""
 
-    def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
+    def __init__(
+        self,
+        others: Others,
+        after: float,
+        recorder: Recorder,
+        verdict: Callable[[Seen], str],
+        stacks: Callable[[List[schema.LauncherSilent]], List[schema.LauncherSilent]] = list,
+    ) -> None:
         self._others = others
         self._after = after
         # The ranks' own watchers look every quarter: their stacks are written first, and the verdict names their lines.
         self._grace = 2 * min(1.0, after / 4)
         self._recorder = recorder
         self._verdict = verdict
+        self._stacks = stacks  # Adds the stacks of ranks in which native code holds the GIL.
         self._is_silent = not brief.is_wanted()
         self._hang = Hang(after)
         self._told: Owners = []
@@ -143,7 +151,7 @@ class Standstill:
 
     def _holders(self) -> Set[int]:
         """Write which ranks run no Python code, and return those that are not paused: there native code holds the GIL."""
-        events = self._unheard.events() if self._unheard is not None else []
+        events = self._stacks(self._unheard.events()) if self._unheard is not None else []
         for event in events:
             self._recorder.point(event)
         return {event.child_rank for event in events if event.child_rank is not None and not event.paused}

@@ -50,7 +50,7 @@ def log():
 
 def holds_the_gil():
     """Sleep in C without giving the GIL back, while another process looks: no thread of Python's runs here."""
-    until(lambda: beat())
+    until(beat)
     seen, said = os.pipe()
     if not os.fork():  # It has no thread of ours.
         time.sleep(1.5)
@@ -105,7 +105,7 @@ def restores():
     """Restore, and see what is left of the watcher: no thread of the kernel's more, and no beat that would seem to stand."""
     import ddp_probe
 
-    until(lambda: beat())
+    until(beat)
     tasks = len(os.listdir("/proc/self/task"))
     certificate = ddp_probe.restore()
     until(lambda: len(os.listdir("/proc/self/task")) == tasks - 1)
