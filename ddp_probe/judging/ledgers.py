@@ -231,12 +231,9 @@ class Standing(LedgerStanding):
             return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
         last = self.ledger.last
         after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
-        if self.holds_gil:
-            return "in native code that holds the GIL: process %d runs, and no Python code in it has since %s%s" % (
-                self.process.pid,
-                clock(self.since()),
-                after,
-            )
+        if self.unheard is not None and self.holds_gil:
+            said = "in native code that holds the GIL: process %d runs, and no Python code in it has since %s%s"
+            return said % (self.process.pid, clock(self.unheard.when - (self.unheard.begin.since or 0.0)), after)
         return "outside any collective since %s%s" % (clock(self.since()), after)
 
     def _entered(self, entry: Optional[schema.Site]) -> str:

@@ -356,7 +356,7 @@ def test_a_program_that_counts_its_children_gets_none_of_ours(how: str, then: bo
 def test_a_reader_is_ended_with_its_launcher(tmp_path: Path) -> None:
     """A child whose answer is not wanted any more is killed and waited for."""
     environ: Dict[str, str] = brief.environment()
-    assert brief.Reader(str(tmp_path), environ).lines(60.0, lambda: True) is None
+    assert brief.Reader(brief.STANDSTILL, [str(tmp_path)], environ).lines(60.0, lambda: True) is None
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
@@ -412,3 +412,16 @@ def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: 
         said = capfd.readouterr().err
         assert "rank 1 is in forward at val.py:7 in %s" % function in said
         assert ("Nothing is wrong if" in said) == calm
+
+
+@pytest.mark.parametrize(("seconds", "speaks"), [(29.0, True), (0.2, False)], ids=["silent", "beats"])
+def test_if_the_lowest_rank_cannot_speak_the_next_does(seconds: float, speaks: bool, book: _Make, tmp_path: Path, other: Any, capfd: Any) -> None:
+    """Without a launcher, a rank in which native code holds the GIL leaves the word to the next one of its host, which names it."""
+    lowest = book(0, Call(seq=6, state=schema.RETURNED, site="/job/train.py:9:main"), pid=other.pid)
+    lowest.write(born=born(other.pid), mono_ns=time.monotonic_ns() - 130 * 10**9, beat=_silent_for(seconds))
+    waits = book(1, Call(seq=7, site="/job/train.py:20:main"))
+    unled = Unled(str(waits.path), str(tmp_path), 5.0, Log())
+    for _ in range(2):
+        unled.look(1, time.monotonic_ns())
+    said = capfd.readouterr().err
+    assert ("rank 0 is in native code that holds the GIL, after all_reduce number 6 at train.py:9" in said) == speaks

@@ -217,8 +217,10 @@ class Unled:
         self._standstill.resume()
 
     def _is_lowest(self) -> bool:
+        """Tell whether this is the lowest of those that can speak: in the others Python code runs."""
         self._others.newest(0)
-        return [owner.path for owner, _ in self._others.alive()[:1]] == [self._path]
+        heard = [owner.path for owner, _ in self._others.alive() if owner.silence() < self._patience / 2e9]
+        return heard[:1] == [self._path]
 
 
 def _parted(seen: Seen) -> str:
