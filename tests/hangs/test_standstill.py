@@ -424,4 +424,4 @@ def test_if_the_lowest_rank_cannot_speak_the_next_does(seconds: float, speaks: b
     for _ in range(2):
         unled.look(1, time.monotonic_ns())
     said = capfd.readouterr().err
-    assert ("rank 0 is in native code that holds the GIL, after all_reduce number 6 at train.py:9" in said) == speaks
+    assert ("Rank 0 is in native code that holds the GIL, after all_reduce number 6 at train.py:9" in said) == speaks
