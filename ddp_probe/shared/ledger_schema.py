@@ -55,7 +55,7 @@ HEADER: Tuple[Field, ...] = (
     Field("16s", "boot", "The kernel's random number for this start of the host; zeros if unknown."),
     Field("Q", "wall_ns", "Wall clock when the file was made, in nanoseconds since 1970."),
     Field("Q", "mono_ns", "Monotonic clock at the same moment; every other time of the file is on this clock."),
-    Field("Q", "moved_ns", "Time of the latest change to a record or a phase: a watcher reads this word alone."),
+    Field("Q", "moved_ns", "Time of the latest change to a record or a phase, or of the end of a pause: a watcher reads this word alone."),
     Field("Q", "text_used", "Bytes of the text area that hold complete entries."),
     Field("Q", "text_lost", "How many texts found no room."),
     Field("Q", "closed_ns", "When the probe took itself out of the process; 0 while it is there, and if the process ends."),

@@ -94,7 +94,8 @@ class ArmedSession:
             if (self.process.rank_info.world_size or 0) > 1:
                 guard.run("watcher", self.collectives.watcher.start_early, self)
         wrong = [self.remedies.mistake] if self.remedies.mistake else []
-        for sentence in [*wrong, *settings.replaced()] if not self.process.rank else ():
+        wrong += settings.replaced() if self.process.role.name in PROGRAM else []
+        for sentence in wrong if not self.process.rank else ():
             self.recorder.warn(sentence)
 
     def _open(self) -> Recorder:

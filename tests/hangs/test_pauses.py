@@ -1,4 +1,4 @@
-"""A pause is no hang: ranks and launchers are stopped and let go on, frozen, and given clocks that jump."""
+"""A pause is not a hang: ranks and launchers are stopped and let go on, frozen, and given clocks that jump."""
 
 import contextlib
 import itertools
@@ -15,7 +15,7 @@ import pytest
 from schedule import seed
 
 from ddp_probe.traced.hangs import daemon as daemons
-from ddp_probe.traced.hangs.daemon import Daemon, Gap
+from ddp_probe.traced.hangs.daemon import Daemon, Pauses
 
 pytestmark = pytest.mark.slow
 _BUSY = Path(__file__).parent / "programs" / "busy.py"
@@ -202,11 +202,11 @@ def test_a_clock_that_jumps_is_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: List[Tuple[float, Any, float]] = []
     ahead, slept = [0.0], daemons.by_boot
     monkeypatch.setattr(daemons, "by_boot", lambda: slept() + ahead[0])
-    gap, moved = Gap(60.0), time.monotonic_ns() - 50 * 10**9
+    pauses, moved = Pauses(60.0), time.monotonic_ns() - 50 * 10**9
 
     def look() -> None:
-        resumed: Any = gap.resumed(daemon)
-        looks.append((daemon.late, resumed, gap.counted(moved, daemon.woke)))
+        resumed: Any = pauses.resumed(daemon)
+        looks.append((daemon.late, resumed, pauses.counted(moved, daemon.woke)))
         ahead[0] = 600.0 if len(looks) >= 3 else 0.0
         daemon.ending = len(looks) == 6
 

@@ -1,4 +1,4 @@
-"""What wakes while the job's threads hang: a thread of ours. It knows when it could not wake, for that time is no hang."""
+"""What wakes while the job's threads hang: a thread of ours. It knows when it could not wake, for that time is not a hang."""
 
 import signal
 import time
@@ -79,8 +79,8 @@ def _nothing() -> None:
     """Stand for what has nothing to do at its end."""
 
 
-class Gap:
-    """Notices that this process did not run for so long that what has not moved meanwhile is no hang."""
+class Pauses:
+    """Notices that this process did not run for so long that what has not moved meanwhile is not a hang."""
 
     def __init__(self, after: float) -> None:
         self._most = after / 2

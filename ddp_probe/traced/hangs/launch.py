@@ -10,7 +10,7 @@ import msgspec
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.birth import ancestors
-from ddp_probe.traced.hangs.daemon import NAME, Daemon, Gap
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Pauses
 from ddp_probe.traced.hangs.others import Held, Others
 from ddp_probe.traced.hangs.places import together
 from ddp_probe.traced.hangs.standstill import Seen, Standstill, read_on
@@ -108,7 +108,7 @@ class LaunchWatcher:
         self._others: Optional[Others] = None
         self._held: Optional[Held] = None
         self._cards: Optional[CardsChild] = None
-        self._gap = Gap(0.0)
+        self._pauses = Pauses(0.0)
         self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
     def start(self, session: Session, host: str) -> None:
@@ -123,7 +123,7 @@ class LaunchWatcher:
         verdict = _Verdict(folder)
         if after is not None:
             self._standstill = Standstill(self._others, after, session.recorder, verdict.of, verdict.stacks)
-            self._gap = Gap(after)
+            self._pauses = Pauses(after)
             self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
         if settings.get(settings.CARDS) is not None:
             self._cards = guard.run(NAME, CardsChild, folder, session.recorder, brief.environment())
@@ -138,7 +138,7 @@ class LaunchWatcher:
             self._save_due = now + _SAVE
             others.save()
         if standstill is not None and self._daemon is not None:
-            standstill.resumed(self._gap.resumed(self._daemon))
+            standstill.resumed(self._pauses.resumed(self._daemon))
             if now >= self._due:
                 self._due = now + self._interval
                 standstill.look(self._daemon.woke)

@@ -99,7 +99,7 @@ class Standstill:
                 self._hang.pass_on(told=False)
 
     def _is_sure(self) -> bool:
-        """Tell whether to speak now. That all ranks are paused is no hang; one whose watcher does not wake may have been let go on this moment."""
+        """Tell whether to speak now. That all ranks are paused is not a hang; one whose watcher does not wake may have been let go on this moment."""
         owners = [owner for owner, _ in self._others.alive()]
         if owners and all(owner.is_paused() for owner in owners):
             self.resume()

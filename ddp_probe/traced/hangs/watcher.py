@@ -12,7 +12,7 @@ from typing import Any, Optional, Set, Tuple
 from ddp_probe.shared import schema, settings, threads
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.call_site import MainThread, thread_stacks
-from ddp_probe.traced.hangs.daemon import NAME, Daemon, Gap
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Pauses
 from ddp_probe.traced.hangs.place_in_ledger import Hang, standing
 from ddp_probe.traced.hangs.standstill import Unled
 from ddp_probe.traced.patching.guard import guard
@@ -91,14 +91,14 @@ class _Early:
         self._recorder = session.recorder
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
-        self._gap = Gap(after)
+        self._pauses = Pauses(after)
         self._main = MainThread()
         self._others = Unled(session.recorder.path, session.process.folder, after, session.recorder) if session.recorder.path else None
 
     def _look(self) -> None:
         """Write that the process stands, unless it computes, or that this is over."""
         now = self.daemon.woke
-        resumed = self._gap.resumed(self.daemon)
+        resumed = self._pauses.resumed(self.daemon)
         if resumed is not None:
             self._recorder.point(resumed)
             self._resume()
@@ -107,7 +107,7 @@ class _Early:
         if over is not None:
             self._recorder.point(over)
         since = (now - self._main.since_ns) / 1e9
-        if self._hang.is_due(self._gap.counted(self._main.since_ns, now)):
+        if self._hang.is_due(self._pauses.counted(self._main.since_ns, now)):
             is_busy = self._main.is_busy()
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
@@ -136,7 +136,7 @@ class _Rounds:
         self._process = session.process
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
-        self._gap = Gap(after)
+        self._pauses = Pauses(after)
         self._others = Unled(file.path, session.process.folder, after, session.recorder)
         self._interval, self._due = min(_INTERVAL, after / _PARTS), 0
         self._main = MainThread()
@@ -148,7 +148,7 @@ class _Rounds:
     def _wake(self) -> None:
         with suppress(ValueError):  # The map is closed.
             self._file.beat()
-        resumed = self._gap.resumed(self.daemon)
+        resumed = self._pauses.resumed(self.daemon)
         if resumed is not None:
             self._recorder.point(resumed)
             self._resume()
@@ -197,7 +197,7 @@ class _Rounds:
 
     def _suspected(self, moved: int, now: int) -> Optional[schema.Event]:
         since = (now - moved) / 1e9
-        if not self._hang.is_due(self._gap.counted(moved, now)):
+        if not self._hang.is_due(self._pauses.counted(moved, now)):
             return None
         where = standing(self._file)
         waited_for = _has_group() and (self._process.rank_info.world_size or 0) > 1
