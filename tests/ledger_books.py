@@ -59,7 +59,7 @@ class Book:
             "rank": rank,
             "world_size": world,
             "pid": pid,
-            "reserved": 0,
+            "beat": 0,
             "born": born,
             "boot": bytes.fromhex(boot.replace("-", "")) or bytes(16),
             "wall_ns": time.time_ns() - int(lived * 1e9),

@@ -4,8 +4,8 @@ RUN is a run as 'report' takes it, or an archive of 'bundle'; the default is
 the newest one that runs on this host, else the newest. Ranks that run are
 asked by a file in the run's folder (ask/stacks.N), and answer in their logs:
 no signal, no ptrace. For other ranks, and for those that do not answer, it
-shows the last stacks that a suspected hang left in the log, or faulthandler
-next to it (rank*.stacks).
+shows the last stacks that a suspected hang left in the log, or that an older
+probe's timer left next to it (rank*.stacks).
 
 Without any run, it looks at the processes of this host from outside, as
 'attach' does.

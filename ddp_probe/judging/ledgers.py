@@ -65,6 +65,19 @@ def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optio
     return OwnLine(site, last.at, before, moves, doing, last.is_dump and len(looks) == 1)
 
 
+def _unheard(run: Run, process: LoggedProcess, moved: float) -> Optional[LoggedCall[schema.LauncherSilent]]:
+    """Return what was seen from outside of a rank in which no Python code ran, if it has not moved since."""
+    calls = [call for other in [*run.launchers, *run.processes] if other.host == process.host for call in other.calls(schema.LauncherSilent)]
+    later = [call for call in calls if call.begin.child_pid == process.pid and call.when > moved]
+    return max(later, key=lambda call: call.when, default=None)
+
+
+def _seen_line(call: Optional[LoggedCall[schema.LauncherSilent]]) -> Optional[OwnLine]:
+    """Return the line of a rank in which native code holds the GIL, if py-spy was there to read it."""
+    site = job_line(rank_stacks.main_frames(call.begin.threads)) if call is not None else None
+    return OwnLine(site, call.at, holds_gil=not call.begin.paused) if call is not None and site is not None else None
+
+
 def is_served(look: schema.Event) -> bool:
     """Tell whether processes that a rank has started compute while it stands."""
     if not isinstance(look, schema.HangSuspected):
@@ -108,7 +121,7 @@ _PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahe
 class Standing(LedgerStanding):
     """The place where one rank stands, by its ledger and its log."""
 
-    __slots__ = ("_own_line", "is_lost", "process")
+    __slots__ = ("_own_line", "is_lost", "process", "unheard")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         stood = process.stood_until is not None
@@ -127,6 +140,7 @@ class Standing(LedgerStanding):
         self.until = self._until(run)
         self.is_alive = run.stands_until(process) is not None
         self.runs = self.until > process.last_when
+        self.unheard = _unheard(run, process, self.moved())
         self._own_line: Optional[Tuple[Optional[OwnLine]]] = None
 
     def records(self) -> List[Record]:
@@ -151,8 +165,20 @@ class Standing(LedgerStanding):
         """Return the line of the job at which its stacks show it, if it is in no call and has not left."""
         if self._own_line is None:
             free = self.inside is None and self.left is None
-            self._own_line = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
+            latest = self.until - self.process.offset
+            self._own_line = ((own_line(self.process, self.ledger, latest) or _seen_line(self.unheard)) if free else None,)
         return self._own_line[0]
+
+    @property
+    def holds_gil(self) -> bool:
+        """Tell whether its process was seen to run while no Python code in it did."""
+        return self.unheard is not None and not self.unheard.begin.paused
+
+    @property
+    def resumed(self) -> float:
+        """Return when it ran again after a pause."""
+        last = self.process.final(schema.ProcessResumed)
+        return last.when if last is not None else 0.0
 
     @property
     def site(self) -> Optional[schema.Site]:
@@ -206,6 +232,9 @@ class Standing(LedgerStanding):
             return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
         last = self.ledger.last
         after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
+        if self.unheard is not None and self.holds_gil:
+            said = "in native code that holds the GIL: process %d runs, and no Python code in it has since %s%s"
+            return said % (self.process.pid, clock(self.unheard.when - (self.unheard.begin.since or 0.0)), after)
         return "outside any collective since %s%s" % (clock(self.since()), after)
 
     def _entered(self, entry: Optional[schema.Site]) -> str:

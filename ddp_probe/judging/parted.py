@@ -207,8 +207,8 @@ def _by_source(parted: Split) -> Optional[Split]:
 
 # Distinguishes a process that does not run from one that waits: the kernel says so, or it was silent while others reported a hang.
 #
-# A rank that hangs still has a thread that says so, and a timer for when that thread cannot run. If neither has written anything, the process did
-# not run: SIGSTOP, Ctrl-Z, a debugger, a frozen container. Or C code held the GIL, and the timer was the job's own.
+# A rank that hangs still has a thread that says so. If it has written nothing, the process did not run: SIGSTOP, Ctrl-Z, a debugger, a frozen
+# container. Or native code held the GIL: that is known if somebody looked from outside while it did.
 
 _LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
 _EARLY = 0.1  # Seconds by which two clocks read one after the other may differ.
@@ -238,6 +238,8 @@ def _stopped(run: Run, standing: Standing) -> str:
 def _was_stopped(run: Run, standing: Standing) -> str:
     """Say what the launcher said, while the job hung, about a process that is gone now: only an existing process has a state in the kernel."""
     process = standing.process
+    if standing.unheard is not None and standing.unheard.begin.paused:
+        return "was paused (process %d was in state %s)" % (process.pid, standing.unheard.begin.state)
     if standing.rank in run.running:
         return ""
     for launcher in run.launchers:
@@ -249,7 +251,9 @@ def _was_stopped(run: Run, standing: Standing) -> str:
 
 
 def _silent(run: Run, standing: Standing, standings: Standings) -> str:
-    """Say that a rank was there and has written nothing."""
+    """Say that a rank was there and has written nothing; one that is seen to run is not stopped."""
+    if standing.holds_gil or (standing.rank in run.running and alive.state_of(standing.process)):
+        return ""
     death = run.death(standing.rank)
     if run.stands_until(standing.process) is None and (death is None or not death.signal):
         return ""  # It may have ended by itself at any time: nothing shows that it was there until it was killed.
@@ -275,7 +279,10 @@ def _unheard(standing: Standing, standings: Standings) -> str:
     others = [rank for rank, other in standings.ranks.items() if rank != standing.rank and _speaks_of(other, process, moved + after)]
     if not others:
         return ""
-    return "has not run since %s (its watcher has written nothing, but that of %s has)" % (clock(moved), named(others[:1]))
+    return "has run no Python code since %s (its watcher has written nothing, but that of %s has): it was stopped, or native code held the GIL" % (
+        clock(moved),
+        named(others[:1]),
+    )
 
 
 def _after(process: LoggedProcess) -> Optional[float]:

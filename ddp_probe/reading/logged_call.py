@@ -23,8 +23,10 @@ class LogLine(NamedTuple):
 WATCHERS = (
     schema.HangSuspected,
     schema.HangOver,
+    schema.ProcessResumed,
     schema.Stacks,
     schema.LauncherHang,
+    schema.LauncherSilent,
     schema.LauncherResumed,
     schema.DeviceState,
     schema.CardsState,

@@ -46,7 +46,7 @@ def _take(line: str, dump: List[ThreadStack]) -> None:
 
 
 _EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"', b'"event":"process.look"')
-_OVER = b'"event":"hang.over"'
+_OVER, _SILENT = b'"event":"hang.over"', b'"event":"launcher.silent"'
 _NAME = Expression(r"rank(\d+)\.")
 _LARGEST = 1 << 28
 _WithThreads = Union[schema.HangSuspected, schema.Stacks, schema.ProcessLook]
@@ -79,9 +79,27 @@ def answer(lines: bytes, file: str, request: int) -> Optional[RankStacks]:
 
 
 def recorded(log: str) -> Optional[RankStacks]:
-    """Return the latest stacks that a rank has left, in its log or in faulthandler's text next to it."""
-    stacks = [each for each in (_logged(log), dumped(log)) if each is not None]
+    """Return the latest stacks of a rank: in its log, in its launcher's, or in faulthandler's text next to it, which an older probe's timer wrote."""
+    stacks = [each for each in (_logged(log), _seen(log), dumped(log)) if each is not None]
     return max(stacks, key=lambda each: each.when, default=None)
+
+
+def silent(log: str) -> Optional[schema.LauncherSilent]:
+    """Return what the launcher of a rank saw last of it while no Python code ran in it."""
+    host, pid = (*os.path.basename(log).split("."), "", "")[1:3]
+    data = _bytes(os.path.join(os.path.dirname(log), "launcher.%s.jsonl" % host))
+    at = data.rfind(b'"child_pid":%s,' % pid.encode(), data.find(_SILENT)) if _SILENT in data and pid else -1
+    while at >= 0:
+        event = decode(data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]).event
+        if isinstance(event, schema.LauncherSilent):
+            return event
+        at = data.rfind(b'"child_pid":%s,' % pid.encode(), 0, at)
+    return None
+
+
+def _seen(log: str) -> Optional[RankStacks]:
+    event = silent(log)
+    return RankStacks(rank_of(log), event.threads, seconds(event.ts) or 0.0, LOOK) if event is not None and event.threads else None
 
 
 def dump_of(log: str) -> str:

@@ -35,8 +35,8 @@ def all_stalls(standings: LedgerStandings) -> List[Stall]:
 
 
 def is_long(standings: LedgerStandings, standing: LedgerStanding) -> bool:
-    """Tell whether a rank has waited longer than a healthy one waits."""
-    return standing.waited_out or standing.lasted() >= standings.patience
+    """Tell whether a rank has waited longer than a healthy one waits; time in which it was paused does not count."""
+    return standing.waited_out or min(standing.lasted(), standing.until - standing.resumed) >= standings.patience
 
 
 def _in_collectives(standings: LedgerStandings) -> Iterator[Stall]:

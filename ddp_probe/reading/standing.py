@@ -56,6 +56,11 @@ class LedgerStanding:
         return False
 
     @property
+    def resumed(self) -> float:
+        """Return when it ran again after a pause, on the run's common clock; a ledger alone does not show that."""
+        return 0.0
+
+    @property
     def is_joining(self) -> bool:
         """Tell whether it is in init_process_group, or gave up there: the others may be past it."""
         return self.left is None and self.inside is not None and self.inside.op == "init_process_group"

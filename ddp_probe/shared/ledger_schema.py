@@ -11,6 +11,8 @@ VERSION = 2
 READS = (1, VERSION)
 """Version 1 had no sums and no steps; the bytes of its header that count them are 0."""
 MAGIC = b"DDPLEDGR"
+BEAT_NS = 100_000_000
+"""Nanoseconds of one step of the header's `beat`."""
 BYTE_ORDER = 0x01020304
 SUFFIX = ".ledger"
 TEXT_SUFFIX = ".ledger.txt"  # The same as lines of JSON; docs/ledger.md shows them.
@@ -46,12 +48,14 @@ HEADER: Tuple[Field, ...] = (
     Field("i", "rank", "The rank, or -1 before it is known."),
     Field("i", "world_size", "Number of ranks, or -1 before it is known."),
     Field("I", "pid", "The process."),
-    Field("I", "reserved", "0."),
+    Field(
+        "I", "beat", "When its watcher has woken last, in tenths of a second after mono_ns; 0 if it has none. In the file it is older than in memory."
+    ),
     Field("Q", "born", "When the process was started, in clock ticks since the host's start; with the pid it names one process."),
     Field("16s", "boot", "The kernel's random number for this start of the host; zeros if unknown."),
     Field("Q", "wall_ns", "Wall clock when the file was made, in nanoseconds since 1970."),
     Field("Q", "mono_ns", "Monotonic clock at the same moment; every other time of the file is on this clock."),
-    Field("Q", "moved_ns", "Time of the latest change to a record or a phase: a watcher reads this word alone."),
+    Field("Q", "moved_ns", "Time of the latest change to a record or a phase, or of the end of a pause: a watcher reads this word alone."),
     Field("Q", "text_used", "Bytes of the text area that hold complete entries."),
     Field("Q", "text_lost", "How many texts found no room."),
     Field("Q", "closed_ns", "When the probe took itself out of the process; 0 while it is there, and if the process ends."),

@@ -347,6 +347,21 @@ class LauncherHang(Event, tag="launcher.hang", kw_only=True, omit_defaults=True)
     said: Annotated[str, _doc("The line on stderr, unless that is switched off.")] = ""
 
 
+class LauncherSilent(Event, tag="launcher.silent", kw_only=True, omit_defaults=True):
+    """A rank of this host in which no Python code runs, seen from outside before launcher.hang: it is paused, or native code holds the GIL."""
+
+    child_rank: Annotated[Optional[int], _doc("The rank.")] = None
+    child_pid: Annotated[Optional[int], _doc("Its process.")] = None
+    since: Annotated[Optional[float], _doc("Seconds since its watcher has woken, which needs the GIL.")] = None
+    paused: Annotated[bool, _doc("The kernel does not let it run: it is stopped, or its control group is frozen.")] = False
+    state: Annotated[str, _doc("The kernel's letter: R, S, D, T, t.")] = ""
+    wchan: Annotated[str, _doc("The kernel's function in which its main thread waits; empty if the kernel does not tell.")] = ""
+    load: Annotated[Optional[float], _doc("CPU seconds a second that it used between two looks.")] = None
+    threads: Annotated[List[ThreadStack], _doc("The Python stack of each thread, the main one first, as py-spy reads them.")] = []
+    problem: Annotated[str, _doc("Why its stacks are not known.")] = ""
+    allow: Annotated[str, _doc("The command that would allow to read them.")] = ""
+
+
 class LauncherResumed(Event, tag="launcher.resumed", kw_only=True, omit_defaults=True):
     """Ranks move on after launcher.hang."""
 
@@ -562,10 +577,17 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
 
 
 class HangOver(Event, tag="hang.over", kw_only=True, omit_defaults=True):
-    """This process has moved on after hang.suspected, or after faulthandler's timer has written stacks."""
+    """This process has moved on after hang.suspected."""
 
     lasted: Annotated[Optional[float], _doc("Seconds without any movement.")] = None
     suspected: Annotated[int, _doc("How often hang.suspected was written meanwhile.")] = 0
+
+
+class ProcessResumed(Event, tag="process.resumed", kw_only=True, omit_defaults=True):
+    """The watcher of this process runs again after it could not: the process, its container or its host was paused, or native code held the GIL."""
+
+    lasted: Annotated[Optional[float], _doc("For how many seconds it could not, the sleep of the host included.")] = None
+    cpu: Annotated[Optional[float], _doc("CPU seconds that the process has used meanwhile: about as many if native code computed.")] = None
 
 
 class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):

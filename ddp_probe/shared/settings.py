@@ -13,7 +13,7 @@ from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 _OFF = ("", "0", "off", "false", "no")
 
@@ -54,6 +54,12 @@ def _ledger(text: str) -> bool:
     return word not in _OFF
 
 
+_LEAST_BYTES, _MOST_BYTES = 1 << 16, 1 << 40
+"""The first line of a file alone may take some ten thousand; and nobody reads a log of more than a terabyte."""
+_LEAST_SECONDS, _MOST_SECONDS = 0.1, 1e9
+"""What is done again and again is not done more often: the watcher wakes four times in DDP_PROBE_HANG_AFTER."""
+
+
 def _size(text: str) -> int:
     """Parse a number of bytes, optionally with the suffix k, m or g."""
     word = text.strip().lower()
@@ -62,8 +68,8 @@ def _size(text: str) -> int:
         value = int(word if factor == 1 else word[:-1]) * factor
     except ours(ValueError):
         value = 0
-    if value <= 0:
-        raise ValueError("a positive number of bytes, or one with k, m or g")
+    if not _LEAST_BYTES <= value <= _MOST_BYTES:
+        raise ValueError("a number of bytes from %d to %d, or one with k, m or g" % (_LEAST_BYTES, _MOST_BYTES))
     return value
 
 
@@ -104,8 +110,8 @@ def _seconds(text: str) -> Optional[float]:
         value = float(word if factor is None else word[:-1]) * (factor or 1.0)
     except ours(ValueError):
         value = 0.0
-    if not 0.0 < value < 1e9:
-        raise ValueError("a positive number of seconds, or one with s, m or h")
+    if not _LEAST_SECONDS <= value <= _MOST_SECONDS:
+        raise ValueError("a number of seconds from %g to %.0f, or one with s, m or h" % (_LEAST_SECONDS, _MOST_SECONDS))
     return value
 
 
@@ -113,7 +119,10 @@ def _patience(text: str) -> Optional[float]:
     """Parse a number of seconds; None for off."""
     if text.strip().lower() in _OFF:
         return None
-    return _seconds(text)
+    try:
+        return _seconds(text)
+    except ours(ValueError) as exc:
+        raise ValueError("%s; or off" % exc) from None
 
 
 class Setting:
@@ -163,7 +172,7 @@ MAX_BYTES = Setting(
     "DDP_PROBE_MAX_BYTES",
     "64m",
     _size,
-    "Maximum bytes that one process writes; then its file ends with a note. A number, optionally with k, m or g.",
+    "Maximum bytes that one process writes; then its file ends with a note. A number, optionally with k, m or g; 64k at least, 1024g at most.",
 )
 UMASK = Setting(
     "DDP_PROBE_UMASK",
@@ -184,7 +193,7 @@ BACKEND = Setting(
     _text,
     "For the remedies: the backend of the process group. Default: the vendor's if it is registered, else gloo.",
 )
-TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout in seconds, or with s, m or h.")
+TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout in seconds, or with s, m or h; 0.1 at least.")
 LEDGER = Setting(
     "DDP_PROBE_LEDGER",
     "records",
@@ -196,21 +205,21 @@ HANG_AFTER = Setting(
     "60",
     _patience,
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
-    "with s, m or h; off: nothing watches.",
+    "with s, m or h, 0.1 at least; off: nothing watches. Time in which the host or the process was paused does not count.",
 )
 STATE_EVERY = Setting(
     "DDP_PROBE_STATE_EVERY",
     "30",
     _patience,
-    "How often each rank writes device.state while nothing else happens, if something has changed; sooner at first. Seconds, or with s, m or h; "
-    "off: no device.state at all.",
+    "How often each rank writes device.state while nothing else happens, if something has changed; sooner at first. Seconds, or with s, m or h, "
+    "0.1 at least; off: no device.state at all.",
 )
 CARDS = Setting(
     "DDP_PROBE_CARDS",
     "off",
     _patience,
     "How often the launcher asks the vendor's tool (efsmi, nvidia-smi, npu-smi and others) for the load of the cards, once for each host. Seconds, "
-    "or with s, m or h; off: it starts no such program.",
+    "or with s, m or h, 0.1 at least; off: it starts no such program.",
 )
 LANG = Setting(
     "DDP_PROBE_LANG",
@@ -308,3 +317,17 @@ def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
         except ours(ValueError) as exc:
             found[name] = "The value must be %s." % exc
     return found
+
+
+_SHOWN = 40
+
+
+def replaced(environ: Optional[Mapping[str, str]] = None) -> List[str]:
+    """Return a sentence for each setting whose value is not used, with the value and what is used instead; FIX has its own."""
+    env = os.environ if environ is None else environ
+    wrong = mistakes(env)
+    return [
+        "%s is %s. %s %s is used." % (setting.name, env[setting.name].strip()[:_SHOWN], wrong[setting.name], setting.default or "The default")
+        for setting in SETTINGS
+        if setting.name in wrong and setting is not FIX
+    ]

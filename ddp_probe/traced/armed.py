@@ -93,8 +93,10 @@ class ArmedSession:
             self.recorder.start()
             if (self.process.rank_info.world_size or 0) > 1:
                 guard.run("watcher", self.collectives.watcher.start_early, self)
-        if self.remedies.mistake and not self.process.rank:
-            self.recorder.warn(self.remedies.mistake)
+        wrong = [self.remedies.mistake] if self.remedies.mistake else []
+        wrong += settings.replaced() if self.process.role.name in PROGRAM else []
+        for sentence in wrong if not self.process.rank else ():
+            self.recorder.warn(sentence)
 
     def _open(self) -> Recorder:
         process = self.process

@@ -57,8 +57,8 @@ def keep(runs: Path, output: str, target: Path, change: Neutral) -> List[int]:
 
 
 def _files(run: Path) -> List[Path]:
-    """Return what is worth keeping; faulthandler's file is made beforehand and is mostly empty."""
-    return sorted(path for path in run.rglob("*") if ".json" in path.suffix or (path.suffix in (".ledger", ".stacks") and path.stat().st_size))
+    """Return what is worth keeping."""
+    return sorted(path for path in run.rglob("*") if ".json" in path.suffix or (path.suffix == ".ledger" and path.stat().st_size))
 
 
 def _keep(path: Path, run: Path, target: Path, change: Neutral, several: bool) -> int:

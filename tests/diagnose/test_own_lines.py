@@ -53,7 +53,7 @@ def judged(tmp_path: Path) -> Judge:
         ledgers[2] = written([_LEDGERS[0], *(["ledger 2 dataloader at /job/val.py:9 open"] if moved else [])], start=START + moved)[2]
         for rank, data in ledgers.items():
             log = tmp_path / ("rank%05d.node1.%d.jsonl" % (rank, rank))
-            lines = [_line("process.start", rank, int((START - 9) * 1e9), world_size=3, environment={"DDP_PROBE_HANG_AFTER": "60"})]
+            lines = [_line("process.start", rank, int((START - 9) * 1e9), world_size=3, pid=rank, environment={"DDP_PROBE_HANG_AFTER": "60"})]
             lines += (
                 [_event(look, name, **fields) for look in looks]
                 if rank == 2
@@ -137,6 +137,43 @@ def test_the_text_of_faulthandler_is_believed_by_its_time(dumped: float, over: b
     finding = judged([], _DUMP % ("/job/parse.py", 5, "parse"), dumped, over)
     assert ("rank 2 is at /job/parse.py:5 in parse, in C code that holds the GIL, for" in finding.verdict) == believed
     assert any(one.file.endswith(".stacks") for one in finding.evidence) == believed
+
+
+def _seen_from_outside(tmp_path: Path, **fields: Any) -> None:
+    """Let the launcher of the job write what it saw of rank 2, two minutes after the others began to wait."""
+    line = {"event": "launcher.silent", "phase": "point", "host": "node1", "pid": 9, "mono_ns": int((START + 120) * 1e9)}
+    (tmp_path / "launcher.node1.jsonl").write_text(json.dumps({**line, "child_rank": 2, "child_pid": 2, "since": 118.0, **fields}) + "\n")
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["with py-spy", "without"])
+def test_a_rank_that_ran_while_none_of_its_python_code_did_holds_the_gil(read: bool, judged: Judge, tmp_path: Path) -> None:
+    """By what its launcher saw, it is named with its line if py-spy could read that, else with its last call and how to find the line."""
+    frames = [{"file": "/job/train.py", "line": 80, "function": "main"}, {"file": "/job/parse.py", "line": 5, "function": "parse"}]
+    threads = [{"name": "MainThread", "main": True, "frames": frames}] if read else []
+    _seen_from_outside(tmp_path, state="R", load=1.0, threads=threads)
+    finding = judged([])
+    assert (finding.slug, finding.cause, finding.ranks) == ("rank-missing-from-collective", "rank_stopped_participating", [2])
+    if read:
+        assert "rank 2 is at /job/parse.py:5 in parse, in C code that holds the GIL, for" in finding.verdict
+    else:
+        assert "rank 2 is in native code that holds the GIL: process 2 runs, and no Python code in it has since" in finding.verdict
+        assert "python -m ddp_probe attach 2" in finding.remedy
+
+
+def test_a_rank_that_was_seen_paused_was_stopped(judged: Judge, tmp_path: Path) -> None:
+    """What the launcher saw while the job hung is known afterwards: the kernel did not let the process run."""
+    _seen_from_outside(tmp_path, state="S", paused=True, wchan="do_freezer_trap")
+    finding = judged([])
+    assert (finding.slug, finding.ranks) == ("rank-does-not-run", [2])
+    assert "was paused (process 2 was in state S)" in finding.verdict
+
+
+def test_a_rank_that_nobody_saw_was_stopped_or_held_the_gil() -> None:
+    """If its watcher alone is silent, the verdict says that it was one of two, and not which."""
+    log = Path(__file__).parent.parent / "rules" / "rank-does-not-run" / "01-rank-2-is-silent-and-ranks-0-and-1-say-that-they.log"
+    (finding,) = judge(from_lines(log.read_text().partition("\n\n")[2])).findings
+    assert (finding.slug, finding.ranks, finding.confidence) == ("rank-does-not-run", [2], "medium")
+    assert "it was stopped, or native code held the GIL" in finding.verdict
 
 
 @pytest.mark.parametrize(("moved", "slug"), [(290.0, "rank-works-while-others-wait"), (10.0, "rank-missing-from-collective")])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from ledger_books import Book, Call, Phase, born
@@ -21,6 +21,7 @@ from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import own_code
+from ddp_probe.shared import schema as events_of
 from ddp_probe.traced.facts.birth import ancestors
 from ddp_probe.traced.hangs.launch import LaunchWatcher, _Verdict
 from ddp_probe.traced.hangs.others import Others
@@ -221,6 +222,66 @@ def test_only_the_launcher_of_the_lowest_rank_asks_for_the_report(book: _Make, o
     assert said.startswith("No rank on this host has moved for 30 s. Ranks 1-2 are in all_reduce number 1 at train.py:40. Read on: ")
 
 
+def _silent_for(seconds: float) -> int:
+    """Return the beat of a ledger that was made 100 s before it moved last, 30 s ago."""
+    return int((130 - seconds) * 10)
+
+
+@pytest.fixture
+def other() -> Iterator["subprocess.Popen[bytes]"]:
+    """Start another process, which sleeps."""
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("seconds", "held"), [(29.0, True), (0.2, False), (None, False)], ids=["silent", "beats", "unknown"])
+def test_a_rank_in_which_native_code_holds_the_gil_is_named(seconds: Any, held: bool, book: _Make, others: Others, other: Any, capfd: Any) -> None:
+    """A rank that runs, and whose watcher has not woken for long, is told after a second look, with its last call and what the kernel says of it."""
+    book(0, Call(seq=7, site="/job/train.py:20:main"))
+    made = book(1, Call(seq=6, state=schema.RETURNED, site="/job/train.py:9:main"), pid=other.pid)
+    made.write(born=born(other.pid), mono_ns=time.monotonic_ns() - 130 * 10**9, beat=_silent_for(seconds) if seconds is not None else 0)
+    log = Log()
+    standstill = _standstill(others, log)
+    standstill.look()
+    assert bool(log.events) == (not held)
+    standstill.look()
+    (said,) = _said(capfd)
+    assert ("rank 1 is in native code that holds the GIL, after all_reduce number 6 at train.py:9." in said) == held
+    events = [event for event in log.events if isinstance(event, events_of.LauncherSilent)]
+    assert [(event.child_rank, event.child_pid, event.paused, event.state) for event in events] == ([(1, other.pid, False, "S")] if held else [])
+
+
+def test_ranks_that_are_all_stopped_do_not_hang(book: _Make, others: Others, other: Any, capfd: Any) -> None:
+    """While the kernel lets none of them run, nothing is said, and afterwards the time is counted from there."""
+    book(0, Call(seq=7, site="/job/train.py:20:main"), pid=other.pid, since=born(other.pid))
+    other.send_signal(signal.SIGSTOP)
+    while Path("/proc/%d/stat" % other.pid).read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.01)
+    log = Log()
+    standstill = _standstill(others, log)
+    standstill.look()
+    other.send_signal(signal.SIGCONT)
+    standstill.look()
+    assert _said(capfd) == log.events == []
+    standstill.look(time.monotonic_ns() + 20 * 10**9)
+    assert len(_said(capfd)) == len(log.events) == 1
+
+
+def test_after_its_own_pause_a_launcher_counts_again(book: _Make, others: Others, capfd: Any) -> None:
+    """What has not moved while the launcher was stopped itself is said one interval after that."""
+    book(0, Call(seq=7, site="/job/train.py:20:main"))
+    log = Log()
+    standstill = _standstill(others, log)
+    standstill.resume()
+    standstill.look()
+    assert _said(capfd) == log.events == []
+    standstill.look(time.monotonic_ns() + 9 * 10**9)
+    assert _said(capfd) == log.events == []
+    standstill.look(time.monotonic_ns() + 13 * 10**9)
+    assert len(_said(capfd)) == len(log.events) == 1
+
+
 @pytest.mark.parametrize("variable", ["DDP_PROBE_REPORT", "DDP_PROBE_ECHO"])
 def test_off_leaves_it_in_the_log(variable: str, book: _Make, others: Others, capfd: Any, monkeypatch: Any) -> None:
     """With DDP_PROBE_REPORT=off, or DDP_PROBE_ECHO=off, the event is written and stderr stays empty."""
@@ -295,7 +356,7 @@ def test_a_program_that_counts_its_children_gets_none_of_ours(how: str, then: bo
 def test_a_reader_is_ended_with_its_launcher(tmp_path: Path) -> None:
     """A child whose answer is not wanted any more is killed and waited for."""
     environ: Dict[str, str] = brief.environment()
-    assert brief.Reader(str(tmp_path), environ).lines(60.0, lambda: True) is None
+    assert brief.Reader(brief.STANDSTILL, [str(tmp_path)], environ).lines(60.0, lambda: True) is None
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
@@ -351,3 +412,16 @@ def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: 
         said = capfd.readouterr().err
         assert "rank 1 is in forward at val.py:7 in %s" % function in said
         assert ("Nothing is wrong if" in said) == calm
+
+
+@pytest.mark.parametrize(("seconds", "speaks"), [(29.0, True), (0.2, False)], ids=["silent", "beats"])
+def test_if_the_lowest_rank_cannot_speak_the_next_does(seconds: float, speaks: bool, book: _Make, tmp_path: Path, other: Any, capfd: Any) -> None:
+    """Without a launcher, a rank in which native code holds the GIL leaves the word to the next one of its host, which names it."""
+    lowest = book(0, Call(seq=6, state=schema.RETURNED, site="/job/train.py:9:main"), pid=other.pid)
+    lowest.write(born=born(other.pid), mono_ns=time.monotonic_ns() - 130 * 10**9, beat=_silent_for(seconds))
+    waits = book(1, Call(seq=7, site="/job/train.py:20:main"))
+    unled = Unled(str(waits.path), str(tmp_path), 5.0, Log())
+    for _ in range(2):
+        unled.look(1, time.monotonic_ns())
+    said = capfd.readouterr().err
+    assert ("Rank 0 is in native code that holds the GIL, after all_reduce number 6 at train.py:9" in said) == speaks

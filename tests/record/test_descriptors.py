@@ -1,4 +1,4 @@
-"""The descriptors that a rank and a launcher keep open: three and one, one more for each rank, and none if the process may have few."""
+"""The descriptors that a rank and a launcher keep open: two and one, one more for each rank, and none if the process may have few."""
 
 import json
 from pathlib import Path
@@ -62,14 +62,14 @@ def _ours(names: List[str]) -> List[str]:
 def test_what_a_rank_and_a_launcher_keep_open(
     tmp_path: Path, torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]
 ) -> None:
-    """A rank keeps its log, its ledger's memory and the file of the timer; its launcher its log and the memory of each rank."""
+    """A rank keeps its log and its ledger's memory; its launcher its log and the memory of each rank."""
     program = tmp_path / "job.py"
     program.write_text(_RANK)
     done = torchrun(program, args=[str(tmp_path), "0"], env=armed(tmp_path / "runs"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for rank in (0, 1):
         found = json.loads((tmp_path / ("rank%d.json" % rank)).read_text())
-        assert _ours(found["there"]) == ["jsonl", "memory", "stacks"]
+        assert _ours(found["there"]) == ["jsonl", "memory"]
         assert _ours(found["parent"]) == ["jsonl", "memory", "memory"]
 
 

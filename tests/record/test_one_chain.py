@@ -20,7 +20,6 @@ _ALLOWED = {
     ("traced/record/ledger_memory.py", "_ENTRY.pack_into"),  # the numbers of a text
     ("traced/record/ledger_memory.py", "self.map[]"),  # a text, masked
     ("traced/ledger/groups.py", "self._layout.pack_into"),  # numbers
-    ("traced/record/text_file.py", "os.write"),  # what faulthandler has written, masked
     ("traced/record/files.py", "os.symlink"),  # the run's name
     ("traced/record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
     ("traced/remedies/atomic_save.py", "os.setxattr"),  # of the job's own checkpoint
@@ -95,14 +94,13 @@ def _byte_makers(path: Path) -> Iterator[Tuple[str, bool]]:
 
 
 def test_what_makes_bytes_for_the_sinks_masks_them(repo: Path) -> None:
-    """Lines, rows, texts of stderr, of the ledger and of stacks become bytes in five places, and each of them asks the masks first."""
+    """Lines, rows, texts of stderr and of the ledger become bytes in four places, and each of them asks the masks first."""
     made = dict(one for path in sorted((repo / "ddp_probe" / "traced" / "record").glob("*.py")) for one in _byte_makers(path))
     assert {name for name, masks in made.items() if masks} == {
         "chain._text",
         "render.render",
         "render.rows",
         "ledger_memory._append",
-        "text_file.mask",
     }
     # Text for render(), and a digest.
     assert {name for name, masks in made.items() if not masks} == {"render._plain", "recorder._digest"}

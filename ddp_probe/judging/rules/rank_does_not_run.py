@@ -16,9 +16,9 @@ RULE = Rule(
     title="The process of a rank is stopped, and the others wait for it.",
     symptom="The job hangs. The process exists but uses no CPU; ps shows it in state T.",
     evidence=(
-        "The kernel reports the process as stopped. After the run: its watcher wrote nothing although its ledger stopped moving, while the "
-        "watchers of other ranks on the host reported a hang. A process that hangs in Python or in C still writes its stacks, unless C code "
-        "holds the GIL in a job that uses faulthandler's timer itself."
+        "The kernel reports the process as stopped, or did so when its launcher looked. After the run: its watcher wrote nothing although its "
+        "ledger stopped moving, while the watchers of other ranks on the host reported a hang. Native code that holds the GIL silences a watcher "
+        "as well: unless somebody saw the process run meanwhile, the finding says that it may have been either."
     ),
     remedy=(
         "If it still exists: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."

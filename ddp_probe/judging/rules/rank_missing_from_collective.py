@@ -16,6 +16,10 @@ _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker returns nothing."
 _STACKS = "Look where %s: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs."
+_GIL = (
+    "While it hangs: python -m ddp_probe attach %d shows the line at which %s is, if py-spy is installed and may look. Native code that is called "
+    "there does not give the GIL back: a regular expression that backtracks, a compiled extension, a lock in C."
+)
 
 RULE = Rule(
     id="DDP629",
@@ -71,13 +75,15 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 def _stands(run: Run, found: Split) -> bool:
     """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
     those = [standings_of(run).ranks[rank] for rank in found.there]
-    return all(one.inside is None and (one.own is not None or one.waits_for_data) and not one.in_backward for one in those)
+    return all(one.inside is None and (one.own is not None or one.holds_gil or one.waits_for_data) and not one.in_backward for one in those)
 
 
 def _remedy(run: Run, found: Split) -> str:
     guilty, who = standings_of(run).ranks[found.there[0]], named(found.there)
     if guilty.waits_for_data:
         return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
+    if guilty.holds_gil and guilty.own is None:
+        return _GIL % (guilty.process.pid, who)
     if _stands(run, found):
         return "Find out what %s does%s, and why it takes this long or does not end: a loop, a lock, a file, the network." % (who, at(guilty.site))
     return "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches." % (

@@ -141,7 +141,7 @@ def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
         return Silence("was not asked, and left no stacks", "Ask without --wait 0.")
     return Silence(
         "did not answer within %g s: %s" % (wait, where),
-        "Native code may hold the GIL, or its watcher does not run; 'watch' shows the call that it is in, and --wait 60 waits longer.",
+        "Native code may hold the GIL: 'attach %d' reads its stack from outside. 'watch' shows its call, and --wait 60 waits longer." % rank.pid,
     )
 
 

@@ -189,6 +189,7 @@ class LiveView:
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
         kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
         out = outliers.reasons(chosen, kept, absent)
+        out = {rank: why + (_held(*headers[rank]) if rank in headers else "") for rank, why in out.items()}
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
         if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
             by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
@@ -250,6 +251,13 @@ def _nearer(position: Position, path: str, head: Header) -> Position:
         return position
     site = job_line(rank_stacks.main_frames(stacks.threads))
     return position if site is None else position._replace(site=LedgerSite(site.file, site.line, site.function))
+
+
+def _held(path: str, head: Header) -> str:
+    """Say that native code holds the GIL in a rank that has not moved, if its launcher saw that."""
+    seen = rank_stacks.silent(watched_files.log_of(path))
+    is_new = seen is not None and not seen.paused and seen.mono_ns > head.moved_ns
+    return ": no Python code runs in it, native code holds the GIL" if is_new else ""
 
 
 def _last_written(folders: List[str]) -> float:

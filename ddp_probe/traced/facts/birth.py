@@ -1,7 +1,7 @@
 """When a process was started, by whom, and by which command, according to the kernel; available on Linux only."""
 
 import os
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from ddp_probe.shared.masks import mask_argv
 from ddp_probe.shared.ours import ours
@@ -9,6 +9,7 @@ from ddp_probe.shared.ours import ours
 _STATE, _PARENT, _START_TIME = 0, 1, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.
 _TIMES = slice(11, 15)
 _GONE = (b"Z", b"X", b"x")
+_FREEZERS = (b"do_freezer_trap", b"__refrigerator")  # Of control groups, versions 2 and 1.
 _GENERATIONS = 64
 _MOST = 1 << 16
 
@@ -28,6 +29,23 @@ def is_alive(pid: int, started: int) -> bool:
         return fields[_STATE] not in _GONE and started in (0, int(fields[_START_TIME]))
     except ours(IndexError, ValueError):
         return False
+
+
+def is_paused(pid: int) -> bool:
+    """Tell whether the kernel lets a process not run: a signal or a debugger has stopped it, or its control group is frozen."""
+    state = _fields(str(pid))[:1]
+    return state in ([b"T"], [b"t"]) or _read("/proc/%d/wchan" % pid) in _FREEZERS
+
+
+def cpu_of(pid: int) -> float:
+    """Return the CPU seconds that a process has used."""
+    return sum(map(int, _fields(str(pid))[_TIMES][:2])) / os.sysconf("SC_CLK_TCK")
+
+
+def waits_in(pid: int) -> Tuple[str, str]:
+    """Return the kernel's letter for a process, and the kernel's function in which its main thread waits; empty if they are not known."""
+    state, place = b"".join(_fields(str(pid))[:1]).decode(), _read("/proc/%d/wchan" % pid).decode("ascii", "replace")
+    return state, "" if place == "0" else place[:64]
 
 
 def ancestors(pid: int) -> List[int]:

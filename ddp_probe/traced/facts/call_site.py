@@ -132,6 +132,10 @@ class MainThread:
             self._was_elsewhere = is_elsewhere
             return
         self._lines, self._was_elsewhere = lines, False
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Count from here: it has come to this line, or the process did not run before."""
         self.since_ns, self._busy, self._children = time.monotonic_ns(), time.process_time(), cpu_of_children()
 
     def is_busy(self) -> bool:

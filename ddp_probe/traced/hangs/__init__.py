@@ -1,4 +1,4 @@
-"""Notices a hang while it lasts: a thread in each rank that reads its own ledger, a timer of the C library's, and a thread in the launcher."""
+"""Notices a hang while it lasts: a thread in each rank that reads its own ledger, and a thread in the launcher."""
 
 from ddp_probe.traced.hangs.launch import LaunchWatcher
 from ddp_probe.traced.hangs.others import is_held

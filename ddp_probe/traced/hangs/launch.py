@@ -10,7 +10,7 @@ import msgspec
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.birth import ancestors
-from ddp_probe.traced.hangs.daemon import NAME, Daemon
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Pauses
 from ddp_probe.traced.hangs.others import Held, Others
 from ddp_probe.traced.hangs.places import together
 from ddp_probe.traced.hangs.standstill import Seen, Standstill, read_on
@@ -95,6 +95,8 @@ _HOLD, _SAVE = 0.02, 0.1
 """Seconds between two looks for ledgers that are new, which is shorter than ranks take to meet; and for ranks that are no more."""
 _FOR_REPORT = 12.0
 """Seconds that the child may take. After that the ledgers alone are reported."""
+_FOR_STACKS, _MOST_STACKS = 6.0, 4
+"""Seconds that the child may take which asks py-spy, and for how many ranks."""
 
 
 class LaunchWatcher:
@@ -106,6 +108,7 @@ class LaunchWatcher:
         self._others: Optional[Others] = None
         self._held: Optional[Held] = None
         self._cards: Optional[CardsChild] = None
+        self._pauses = Pauses(0.0)
         self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
     def start(self, session: Session, host: str) -> None:
@@ -119,7 +122,8 @@ class LaunchWatcher:
         self._others = Others(folder, host, lambda child: pid in ancestors(child)[1:], self._held)
         verdict = _Verdict(folder)
         if after is not None:
-            self._standstill = Standstill(self._others, after, session.recorder, verdict.of)
+            self._standstill = Standstill(self._others, after, session.recorder, verdict.of, verdict.stacks)
+            self._pauses = Pauses(after)
             self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
         if settings.get(settings.CARDS) is not None:
             self._cards = guard.run(NAME, CardsChild, folder, session.recorder, brief.environment())
@@ -133,9 +137,11 @@ class LaunchWatcher:
         if others is not None and now >= self._save_due:
             self._save_due = now + _SAVE
             others.save()
-        if standstill is not None and now >= self._due:
-            self._due = now + self._interval
-            standstill.look()
+        if standstill is not None and self._daemon is not None:
+            standstill.resumed(self._pauses.resumed(self._daemon))
+            if now >= self._due:
+                self._due = now + self._interval
+                standstill.look(self._daemon.woke)
         if cards is not None:
             cards.look()
 
@@ -176,13 +182,28 @@ class _Verdict:
 
     def of(self, seen: Seen) -> str:
         """Return a sentence or two; empty if the report sees no hang. The launcher of the lowest rank asks for it, and no other."""
-        lines = self._read() if seen.has_lowest and brief.is_wanted() and brief.can_start() else None
+        wanted = seen.has_lowest and brief.is_wanted() and brief.can_start()
+        lines = self._read(brief.STANDSTILL, [self._folder], _FOR_REPORT) if wanted else None
         if lines is None:
             return "%s%s %s" % (together(seen.places), seen.calm, self._read_on)
         return "%s %s" % (lines[0], self._read_on) if lines else ""
 
-    def _read(self) -> Optional[List[str]]:
+    def stacks(self, silent: List[schema.LauncherSilent]) -> List[schema.LauncherSilent]:
+        """Return what is seen of ranks in which native code holds the GIL, with their stacks if py-spy is there and may read them."""
+        pids = [str(event.child_pid) for event in silent if not event.paused][:_MOST_STACKS]
+        lines = self._read(brief.STACKS, pids, _FOR_STACKS) if pids and brief.is_wanted() and brief.can_start() else None
+        answers = [msgspec.json.decode(line, type=schema.LauncherSilent) for line in lines or ()]
+        read = {answer.child_pid: answer for answer in answers}
+        for event in silent:
+            answer = read.get(event.child_pid)
+            if answer is not None:
+                event.threads, event.problem, event.allow = answer.threads, answer.problem, answer.allow
+        return silent
+
+    def _read(self, code: str, arguments: List[str], seconds: float) -> Optional[List[str]]:
         try:
-            return brief.Reader(self._folder, self._environ).lines(_FOR_REPORT, lambda: bool(self.daemon.ending))
+            return brief.Reader(code, arguments, self._environ).lines(seconds, lambda: bool(self.daemon.ending))
         except ours(OSError):
             return None
+        finally:
+            self.daemon.excuse()

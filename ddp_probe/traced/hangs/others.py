@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import settings
 from ddp_probe.shared.ours import ours, suppress
-from ddp_probe.traced.facts.birth import ancestors, is_alive
+from ddp_probe.traced.facts.birth import ancestors, is_alive, is_paused
 from ddp_probe.traced.hangs.places import Whereabouts, place, stood
 from ddp_probe.traced.record.ledger_memory import MEMORY, size
 
@@ -22,6 +22,7 @@ _ROOM = 256
 """A launcher that may open fewer files than this and those that it holds is left alone."""
 _HEADER = schema.layout(schema.HEADER)
 _NAMES = [field.name for field in schema.HEADER]
+_BEAT, _BEAT_AT = struct.Struct("@I"), schema.offset(schema.HEADER, "beat")
 _SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _Ident = Tuple[int, int]
@@ -123,10 +124,15 @@ def _write(path: str, ident: _Ident, data: bytes) -> None:
     """Write the whole file if it differs, unless a person has put another in its place."""
     fd = os.open(path, os.O_RDWR | _SAFELY)
     try:
-        if _ident(fd) == ident and os.pread(fd, len(data), 0) != data:
+        if _ident(fd) == ident and _apart_from_beat(os.pread(fd, len(data), 0)) != _apart_from_beat(data):
             os.pwrite(fd, data, 0)
     finally:
         os.close(fd)
+
+
+def _apart_from_beat(data: bytes) -> Tuple[bytes, bytes]:
+    """Return what differs only if the process has moved: a watcher that has nothing to write beats as well."""
+    return data[:_BEAT_AT], data[_BEAT_AT + _BEAT.size :]
 
 
 def _moved(data: bytes) -> int:
@@ -183,6 +189,24 @@ class Owner(NamedTuple):
         made, moved = _TIMES.unpack(data) if len(data) == _TIMES.size else (0, 0)
         return int(moved or made)
 
+    def is_paused(self) -> bool:
+        """Tell whether the kernel lets the process not run."""
+        return is_paused(self.pid)
+
+    def silence(self) -> float:
+        """Return for how many seconds no thread of Python's has run in it, as far as that is known, else 0."""
+        if self.pid == os.getpid():
+            return 0.0
+        times, beat = self._memory(_TIMES.size, _TIMES_AT), self._memory(_BEAT.size, _BEAT_AT)
+        if len(times) < _TIMES.size or len(beat) < _BEAT.size or not any(beat):
+            return 0.0
+        woken = int(_TIMES.unpack(times)[0]) + (int(_BEAT.unpack(beat)[0]) + 1) * schema.BEAT_NS
+        return max(0.0, (time.monotonic_ns() - woken) / 1e9)
+
+    def _memory(self, count: int, at: int) -> bytes:
+        """Return bytes as the process has them: those of a file that its launcher could not hold are older."""
+        return self.held.read(self.path, count, at) if self.held is not None else _read(self.path, count, at)
+
     def place(self) -> Optional[Whereabouts]:
         """Return where the process stands; None if its ledger is not whole."""
         data, found = self.whole(), stood(self.path[: -len(schema.SUFFIX)] + ".jsonl")
@@ -209,6 +233,10 @@ class WithoutLedger(Owner):
     def place(self) -> Optional[Whereabouts]:
         """Return where its stack stands."""
         return place(b"", stood(self.path))
+
+    def silence(self) -> float:
+        """Return 0: it is not known."""
+        return 0.0
 
     def whole(self) -> bytes:
         """Return an empty ledger."""

@@ -96,7 +96,11 @@ class Hang:
         self._moved = 0
         self._step = 0
         self._told = 0
-        self._written = False
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether this standstill has been reported."""
+        return bool(self._told)
 
     def is_due(self, since: float) -> bool:
         """Return whether it is time to say how long nothing has moved."""
@@ -107,15 +111,10 @@ class Hang:
         self._step += 1
         self._told += told
 
-    def was_written(self) -> None:
-        """Note that the timer has written stacks: nothing could be reported meanwhile."""
-        self._written = True
-
     def over(self, moved: int) -> Optional[schema.Event]:
-        """Return the event that ends what was reported or written, if the process has moved since."""
+        """Return the event that ends what was reported, if the process has moved since."""
         before, self._moved = self._moved, moved
         if moved == before:
             return None
         told, self._told, self._step = self._told, 0, 0
-        written, self._written = self._written, False
-        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told or written else None
+        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told else None

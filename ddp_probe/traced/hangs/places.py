@@ -17,6 +17,7 @@ _OPERATIONS = schema.names(schema.OPERATIONS)
 _PHASES = schema.names(schema.PHASES)
 _USED = struct.Struct("@Q")
 _MOST = 4
+_NO_CALL = "in no collective"
 _LONG = ("validate", "test", "checkpoint", "save", "load")
 _COMPARED = 512  # Calls of a rank, the latest.
 _COMPARABLE = (0, schema.ASYNC)
@@ -108,8 +109,14 @@ def _place(data: bytes, stack: Optional[Stood]) -> Whereabouts:
         return Whereabouts(stack.where if stack is not None else "in no collective so far", False, still)
     if stack is not None and last["op"] >= schema.ABOUT_GROUPS:
         return Whereabouts(stack.where, False, still)
-    words = stack.where if stack is not None else "in no collective"
+    words = stack.where if stack is not None else _NO_CALL
     return Whereabouts("%s, after %s" % (words, _called(data, last)), _is_queued(data, last), still)
+
+
+def in_native_code(place: Whereabouts) -> Whereabouts:
+    """Return the place of a process in which native code holds the GIL: it does not wait in a call that its ledger knows."""
+    words = place.words[len(_NO_CALL) + 2 :] if place.words.startswith(_NO_CALL + ", ") else place.words
+    return place._replace(words="in native code that holds the GIL, %s" % words) if not place.waits else place
 
 
 def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:

@@ -3,16 +3,22 @@
 import os
 import re
 import time
-from typing import Callable, List, NamedTuple, Tuple
+from typing import Callable, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.shared import schema
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.birth import ancestors
+from ddp_probe.traced.hangs.daemon import by_boot
 from ddp_probe.traced.hangs.others import Others, Owner
 from ddp_probe.traced.hangs.place_in_ledger import Hang
-from ddp_probe.traced.hangs.places import Whereabouts, named, parted, together
+from ddp_probe.traced.hangs.places import Whereabouts, in_native_code, named, parted, together
+from ddp_probe.traced.hangs.unheard import Unheard
 from ddp_probe.traced.record import Recorder, brief, stderr
 
+_LATE = 0.25
+"""Seconds by which a watcher may wake late."""
+_LONGEST = 20.0
+"""Seconds that a verdict takes at most; longer than the child may, which makes it."""
 Owners = List[Tuple[Owner, int]]
 """Ledgers of running processes, each with the time when it has moved last."""
 
@@ -47,26 +53,61 @@ class Seen(NamedTuple):
 class Standstill:
     """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""
 
-    def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
+    def __init__(
+        self,
+        others: Others,
+        after: float,
+        recorder: Recorder,
+        verdict: Callable[[Seen], str],
+        stacks: Callable[[List[schema.LauncherSilent]], List[schema.LauncherSilent]] = list,
+    ) -> None:
         self._others = others
         self._after = after
         # The ranks' own watchers look every quarter: their stacks are written first, and the verdict names their lines.
         self._grace = 2 * min(1.0, after / 4)
         self._recorder = recorder
         self._verdict = verdict
+        self._stacks = stacks  # Adds the stacks of ranks in which native code holds the GIL.
         self._is_silent = not brief.is_wanted()
         self._hang = Hang(after)
         self._told: Owners = []
+        self._resumed = 0
+        self._unheard: Optional[Unheard] = None
 
-    def look(self) -> None:
-        """Say that the ranks stand still, or that they move on."""
+    def resume(self) -> None:
+        """Count from here: this process, or all that it looks at, did not run for a while."""
+        self._resumed = time.monotonic_ns()
+
+    def resumed(self, event: Optional[schema.Event]) -> None:
+        """Write that this process did not run for a while, and count from here, if it was so."""
+        if event is not None:
+            self._recorder.point(event)
+            self.resume()
+
+    def look(self, now: int = 0) -> None:
+        """Say that the ranks stand still, or that they move on; `now` is when this process has woken."""
+        now = now or time.monotonic_ns()
         self.tell_over()
-        newest = self._others.newest(time.monotonic_ns() - int(self._after * 1e9))
+        newest = self._others.newest(now - int(self._after * 1e9))
         self._hang.over(newest)
-        if newest and self._hang.is_due(_since(newest) - self._grace):
+        if not newest or not self._hang.is_due((now - max(newest, self._resumed)) / 1e9 - self._grace):
+            self._unheard = None
+        elif self._is_sure():
             self._hang.pass_on(told=self._tell(newest))
+            self._unheard = None
             while self._hang.is_due(_since(newest)):  # It was said late.
                 self._hang.pass_on(told=False)
+
+    def _is_sure(self) -> bool:
+        """Tell whether to speak now. That all ranks are paused is not a hang; one whose watcher does not wake may have been let go on this moment."""
+        owners = [owner for owner, _ in self._others.alive()]
+        if owners and all(owner.is_paused() for owner in owners):
+            self.resume()
+            return False
+        if self._unheard is not None:
+            return True
+        self._unheard = Unheard(owners, self._grace + _LATE)
+        return not self._unheard
 
     def tell_over(self) -> None:
         """Say that ranks move on, if it was reported that they do not."""
@@ -82,13 +123,19 @@ class Standstill:
         self._say("%s %s on after %.0f s." % (named(ranks).capitalize(), verb, lasted))
 
     def _tell(self, newest: int) -> bool:
-        owners = self._others.alive()
-        seen = Seen(owners, [(owner.rank, one) for owner, _ in owners for one in [owner.place()] if one is not None], self._is_lowest(owners))
+        owners, began = self._others.alive(), by_boot()
+        holders = self._holders()
+        places = [(owner.rank, place) for owner, _ in owners for place in [owner.place()] if place is not None]
+        places = [(rank, in_native_code(place) if rank in holders else place) for rank, place in places]
+        seen = Seen(owners, places, self._is_lowest(owners))
         if any(one.waits for _, one in seen.places):
             text = self._verdict(seen)
         elif seen.places and all(one.still >= self._after / 2 for _, one in seen.places):
             text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), brief.command("stacks", self._others.folder))
         else:
+            return False
+        if by_boot() - began > _LONGEST:  # This process has been paused meanwhile.
+            self.resume()
             return False
         if not text or any(owner.moved() != then for owner, then in owners):
             return False
@@ -101,6 +148,13 @@ class Standstill:
         self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, gone=gone, said=said))
         self._say(said)
         return True
+
+    def _holders(self) -> Set[int]:
+        """Write which ranks run no Python code, and return those that are not paused: there native code holds the GIL."""
+        events = self._stacks(self._unheard.events()) if self._unheard is not None else []
+        for event in events:
+            self._recorder.point(event)
+        return {event.child_rank for event in events if event.child_rank is not None and not event.paused}
 
     def _is_lowest(self, owners: Owners) -> bool:
         return any(owner.rank <= self._others.lowest for owner, _ in owners)
@@ -152,15 +206,21 @@ class Unled:
         if not self._is_asked:
             self._is_asked, self._speaks = True, self._is_lowest() and not has_launcher(self._folder, self._host)
         if self._speaks:
-            self._standstill.look()
+            self._standstill.look(now)
 
     def tell_over(self) -> None:
         """Say that ranks move on, if it was reported that they do not."""
         self._standstill.tell_over()
 
+    def resume(self) -> None:
+        """Count from here: this process did not run for a while."""
+        self._standstill.resume()
+
     def _is_lowest(self) -> bool:
+        """Tell whether this is the lowest of those that can speak: in the others Python code runs."""
         self._others.newest(0)
-        return [owner.path for owner, _ in self._others.alive()[:1]] == [self._path]
+        heard = [owner.path for owner, _ in self._others.alive() if owner.silence() < self._patience / 2e9]
+        return heard[:1] == [self._path]
 
 
 def _parted(seen: Seen) -> str:

@@ -1,6 +1,7 @@
 """The watcher of a rank: one thread that wakes about once a second, reads the time of the ledger's latest record, and says when nothing moves.
 
-No fork is made with its timer set, as with its thread (daemon.py): a forked child finds nothing of either but memory.
+A forked child finds nothing of it but memory. Nothing in this process looks at frames without the GIL: while native code holds that, others see from
+outside that the thread does not wake (standstill.py).
 """
 
 import os
@@ -11,21 +12,19 @@ from typing import Any, Optional, Set, Tuple
 from ddp_probe.shared import schema, settings, threads
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.call_site import MainThread, thread_stacks
-from ddp_probe.traced.hangs.daemon import NAME, Daemon, Timer
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Pauses
 from ddp_probe.traced.hangs.place_in_ledger import Hang, standing
 from ddp_probe.traced.hangs.standstill import Unled
-from ddp_probe.traced.patching import PatchRegistry
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.record import Recorder
 from ddp_probe.traced.record.ledger_memory import LedgerFile, word
-from ddp_probe.traced.record.text_file import TextFile
 from ddp_probe.traced.session import Session
 
 _INTERVAL = 1.0
 _FLUSH = 0.25
 """How often the ledger is written into its file, in seconds: what a killed rank without a launcher of ours may lose."""
 _PARTS = 4
-"""The thread wakes, and sets the timer again, after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
+"""The thread wakes after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
 _LOOKS = 5
 """How often the folder of requests is read again after it has changed: two changes may have one time."""
 _MOVED, _MADE = word("moved_ns"), word("mono_ns")
@@ -35,28 +34,16 @@ _ASK, _REQUEST = "ask", "stacks."
 class Watcher:
     """Watches this process from inside, to its end or to restore(): a rank from its import of torch on, any other from its first process group."""
 
-    def __init__(self, registry: PatchRegistry) -> None:
-        self.timer = Timer()
-        self._registry = registry
+    def __init__(self) -> None:
         self._rounds: Optional[_Rounds] = None
         self._daemon: Optional[Daemon] = None
         self._file: Optional[LedgerFile] = None
-        self._attends = False
-
-    def attend(self) -> None:
-        """From here on, see what the job does with faulthandler's timer, which ours must not disturb; a launcher has no use for it."""
-        if self._attends:
-            return
-        self._attends = True
-        if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
-            guard.run(NAME, self.timer.watch, self._registry)
 
     def start_early(self, session: Session) -> None:
         """Start the thread in a rank that has no process group yet: others may wait for it to make one."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and settings.get(settings.LEDGER) and self._daemon is None:
-            self.attend()  # Before our thread is one that may be the timer's.
-            self._daemon = Daemon(_Early(session, after).look, min(_INTERVAL, after / _PARTS))
+            self._daemon = _Early(session, after).daemon
             self._daemon.start()
 
     def start(self, file: LedgerFile, session: Session) -> None:
@@ -66,24 +53,20 @@ class Watcher:
             return
         self._file = file
         if after is not None:
-            self.attend()
-            self._rounds = _Rounds(file, session, after, self.timer, self._daemon)
+            self._rounds = _Rounds(file, session, after, self._daemon)
         if self._daemon is None and (self._rounds is not None or not file.is_file):
             self._daemon = self._rounds.daemon if self._rounds is not None else Daemon(lambda: flushed(file), _FLUSH)
             self._daemon.start()
 
     def stop(self) -> None:
-        """End the thread and wait for it; take the timer away."""
-        rounds, self._rounds = self._rounds, None
+        """End the thread and wait for it."""
+        self._rounds = None
         daemon, self._daemon = self._daemon, None
         file, self._file = self._file, None
         if daemon is not None:
             daemon.end()
         if file is not None:
             guard.run(NAME, flushed, file)
-        self.timer.disarm()
-        if rounds is not None:
-            rounds.close()
 
     def tell_over(self) -> None:
         """Say now that a hang is over, if it is: the process ends before the thread looks again."""
@@ -94,11 +77,7 @@ class Watcher:
 
     def fall_silent(self) -> None:
         """In the child of a fork there is no thread: forget it."""
-        self.timer.fall_silent()
-        rounds, self._rounds = self._rounds, None
-        self._daemon = self._file = None
-        if rounds is not None:
-            rounds.close(remove_empty=False)
+        self._rounds = self._daemon = self._file = None
 
 
 class _Early:
@@ -108,20 +87,27 @@ class _Early:
     """
 
     def __init__(self, session: Session, after: float) -> None:
+        self.daemon = Daemon(self._look, min(_INTERVAL, after / _PARTS))
         self._recorder = session.recorder
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
+        self._pauses = Pauses(after)
         self._main = MainThread()
         self._others = Unled(session.recorder.path, session.process.folder, after, session.recorder) if session.recorder.path else None
 
-    def look(self) -> None:
+    def _look(self) -> None:
         """Write that the process stands, unless it computes, or that this is over."""
+        now = self.daemon.woke
+        resumed = self._pauses.resumed(self.daemon)
+        if resumed is not None:
+            self._recorder.point(resumed)
+            self._resume()
         self._main.look()
         over = self._hang.over(self._main.since_ns)
         if over is not None:
             self._recorder.point(over)
-        since = (time.monotonic_ns() - self._main.since_ns) / 1e9
-        if self._hang.is_due(since):
+        since = (now - self._main.since_ns) / 1e9
+        if self._hang.is_due(self._pauses.counted(self._main.since_ns, now)):
             is_busy = self._main.is_busy()
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
@@ -129,49 +115,62 @@ class _Early:
                 self._recorder.point(schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=stacks))
         if self._others is not None:
             self._others.tell_over()
-            self._others.look(self._main.since_ns, time.monotonic_ns())
+            self._others.look(self._main.since_ns, now)
         self._requests.answer(self._recorder)
+
+    def _resume(self) -> None:
+        if not self._hang.is_told:
+            self._main.begin_again()
+        if self._others is not None:
+            self._others.resume()
 
 
 class _Rounds:
     """What the thread does, round by round."""
 
-    def __init__(self, file: LedgerFile, session: Session, after: float, timer: Timer, daemon: Optional[Daemon]) -> None:
+    def __init__(self, file: LedgerFile, session: Session, after: float, daemon: Optional[Daemon]) -> None:
         self._words = file.words
         self._file = file
         self._recorder = session.recorder
         self._states = session.states
         self._process = session.process
-        self._after = after
-        self._timer = timer
-        self._stacks = TextFile(file.path[: -len(".ledger")] + ".stacks")
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
+        self._pauses = Pauses(after)
         self._others = Unled(file.path, session.process.folder, after, session.recorder)
-        self._armed_at = 0.0
-        self._written = 0
-        self._interval, self._due = min(_INTERVAL, after / _PARTS), 0.0
+        self._interval, self._due = min(_INTERVAL, after / _PARTS), 0
         self._main = MainThread()
         interval = self._interval if file.is_file else min(_FLUSH, self._interval)
         self.daemon = daemon or Daemon(self._wake, interval)
         self.daemon.turn_to(self._wake, interval)
-
-    def close(self, remove_empty: bool = True) -> None:
-        """Let go of the file of the timer."""
-        self._stacks.close(remove_empty)
+        self.daemon.at_end = self._stop_beating
 
     def _wake(self) -> None:
+        with suppress(ValueError):  # The map is closed.
+            self._file.beat()
+        resumed = self._pauses.resumed(self.daemon)
+        if resumed is not None:
+            self._recorder.point(resumed)
+            self._resume()
         flushed(self._file)
-        now = time.monotonic()
+        now = self.daemon.woke
         if now >= self._due:
-            self._due = now + self._interval - _FLUSH / 2  # The thread wakes at whole intervals, or somewhat later.
-            self._look()
+            self._due = now + int((self._interval - _FLUSH / 2) * 1e9)  # The thread wakes at whole intervals, or somewhat later.
+            self._look(now)
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._armed_at >= self._after / _PARTS:
-            self._armed_at = now
-            self._timer.arm(self._stacks, self._after)
+    def _stop_beating(self) -> None:
+        with suppress(ValueError):
+            self._file.beat(runs=False)
+
+    def _resume(self) -> None:
+        """Begin to count here: for everybody who reads the ledger this is a movement, unless it was told before that nothing moves."""
+        if not self._hang.is_told:
+            self._main.begin_again()
+            with suppress(ValueError):
+                self._words[_MOVED] = time.monotonic_ns()
+        self._others.resume()
+
+    def _look(self, now: int) -> None:
         try:
             moved = int(self._words[_MOVED] or self._words[_MADE])
         except ours(ValueError):
@@ -179,38 +178,33 @@ class _Rounds:
                 return
             raise
         self.tell_over()
-        if time.monotonic_ns() - moved >= self._interval * 1e9:
+        if now - moved >= self._interval * 1e9:
             self._main.look()
-        suspected = self._suspected(moved)
+        suspected = self._suspected(moved, now)
         if suspected is not None:
             self._recorder.point(suspected)
             self._states.note("hang", always=True)
         self._states.look()
-        self._others.look(moved, time.monotonic_ns())
+        self._others.look(moved, now)
         self._requests.answer(self._recorder)
 
     def tell_over(self) -> None:
-        """Write that a hang is over, if it was reported, or the timer has written stacks, and the process has moved since."""
+        """Write that a hang is over, if it was reported and the process has moved since."""
         self._others.tell_over()
-        written = self._stacks.size()
-        if written > self._written:
-            self._stacks.mask()
-            self._written = self._stacks.size()
-            self._hang.was_written()
         over = self._hang.over(int(self._words[_MOVED] or self._words[_MADE]))
         if over is not None:
             self._recorder.point(over)
 
-    def _suspected(self, moved: int) -> Optional[schema.Event]:
-        since = (time.monotonic_ns() - moved) / 1e9
-        if not self._hang.is_due(since):
+    def _suspected(self, moved: int, now: int) -> Optional[schema.Event]:
+        since = (now - moved) / 1e9
+        if not self._hang.is_due(self._pauses.counted(moved, now)):
             return None
         where = standing(self._file)
         waited_for = _has_group() and (self._process.rank_info.world_size or 0) > 1
         self._hang.pass_on(told=bool(where.operation or where.during or waited_for))
         if not (where.operation or where.during or waited_for):
             return None
-        still = min(since, (time.monotonic_ns() - self._main.since_ns) / 1e9)
+        still = max(0.0, min(since, (now - self._main.since_ns) / 1e9))
         stacks = thread_stacks(threads.get_ident())
         return schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=stacks, **where._asdict())
 

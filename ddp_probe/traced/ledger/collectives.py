@@ -49,9 +49,7 @@ class Collectives:
         self._swaps: List[Swap] = []
         self._frames = Frames()
         self.file: Optional[LedgerFile] = None
-        self.watcher = Watcher(session.registry)
-        if session.process.role.name != "launcher":
-            self.watcher.attend()
+        self.watcher = Watcher()
 
     def open(self) -> None:
         """Make the file and swap in what writes to it; to be called when a process group is about to be made."""

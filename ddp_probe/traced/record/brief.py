@@ -31,7 +31,10 @@ os.closerange(3, 65536)
 os.nice(5)
 """
 _REPORT = _IMPORT % "ddp_probe.cli"
-_STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.showing.standstill_words"
+STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.showing.standstill_words"
+"""What a Reader runs that says why a run stands still."""
+STACKS = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.attaching.silent_stacks"
+"""What a Reader runs that asks py-spy for the stacks of processes."""
 CARDS = _POLITE + _IMPORT % "ddp_probe.judging.doctor.programs.cards_state"
 """What a child of start() runs that asks for the state of the cards until it is ended."""
 _STEP = 100
@@ -114,10 +117,10 @@ def start(code: str, arguments: List[str], environ: Dict[str, str]) -> Tuple[int
 
 
 class Reader:
-    """A child that says why a run stands still."""
+    """A child whose answer is awaited for a while."""
 
-    def __init__(self, folder: str, environ: Dict[str, str]) -> None:
-        self._pid, self._out = start(_STANDSTILL, [folder], environ)
+    def __init__(self, code: str, arguments: List[str], environ: Dict[str, str]) -> None:
+        self._pid, self._out = start(code, arguments, environ)
 
     def lines(self, seconds: float, is_over: Callable[[], bool]) -> Optional[List[str]]:
         """Return what it says within this time; None if it did not come to an end, or if it is over before that."""

@@ -28,8 +28,10 @@ _ENTRY = schema.layout(schema.TEXT)
 _MOST_CHARACTERS = 2_000
 _PATIENCE = 0.2
 _NONE = 0
+_BEAT, _MOST_BEATS = schema.offset(schema.HEADER, "beat"), (1 << 32) - 1
 _PAGE = 4096
 _SEALS = 1033, 0x1 | 0x2 | 0x4  # F_ADD_SEALS: F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW. Python 3.8 names them if its libc did.
+_MADE = schema.offset(schema.HEADER, "mono_ns") // 8
 MEMORY = "ddp_probe_ledger"
 """The name of the memory, by which /proc/PID/fd tells it from others."""
 
@@ -128,6 +130,11 @@ class LedgerFile:
             self._in_file = bytes(size())
         finally:
             flushing.release()
+
+    def beat(self, runs: bool = True) -> None:
+        """Note that a thread of this process runs, or ends: whoever reads the memory sees since when none runs that should."""
+        since = (time.monotonic_ns() - self.words[_MADE]) // schema.BEAT_NS
+        struct.pack_into("@I", self.map, _BEAT, max(1, since & _MOST_BEATS) if runs else 0)
 
     def bind(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Say who the process is, once that is known."""

@@ -1,11 +1,11 @@
 """One rank with a process group of its own does what its argument names, watched with a short DDP_PROBE_HANG_AFTER."""
 
-import collections
 import ctypes
 import faulthandler
 import glob
 import os
 import signal
+import struct
 import sys
 import threading
 import time
@@ -17,6 +17,8 @@ if "among-greenlets" in sys.argv:  # as gevent.monkey.patch_all() does: a thread
 
 import torch.distributed as dist
 from torch.utils.data import DataLoader
+
+from ddp_probe.shared.ledger_schema import HEADER, offset
 
 
 def folder():
@@ -34,9 +36,11 @@ def until(ready):
         time.sleep(0.05)
 
 
-def stacks():
-    """Return what the timer has written."""
-    return "".join(open(path).read() for path in glob.glob(folder() + "/*.stacks"))
+def beat():
+    """Return when the watcher has woken last, as others see it: tenths of a second after the ledger was made, whose file is mapped here."""
+    (ledger,) = glob.glob(folder() + "/*.ledger")
+    with open(ledger, "rb") as file:
+        return struct.unpack_from("@I", file.read(256), offset(HEADER, "beat"))[0]
 
 
 def log():
@@ -45,23 +49,33 @@ def log():
 
 
 def holds_the_gil():
-    """Sleep in C without giving the GIL back: no thread of Python's runs."""
-    libc = ctypes.PyDLL(None)
-    for _ in range(30):
-        libc.usleep(ctypes.c_uint(3_000_000))  # the line that holds the GIL
-        if "holds_the_gil" in stacks():
-            print("written")
-            return
+    """Sleep in C without giving the GIL back, while another process looks: no thread of Python's runs here."""
+    until(beat)
+    seen, said = os.pipe()
+    if not os.fork():  # It has no thread of ours.
+        time.sleep(1.5)
+        before = beat()
+        time.sleep(2)
+        os.write(said, b"stood" if before == beat() else b"moved")
+        os._exit(0)
+    ctypes.PyDLL(None).usleep(ctypes.c_uint(5_000_000))  # the line that holds the GIL
+    print(os.read(seen, 9).decode())
+    os.wait()
+    until(lambda: '"event":"process.resumed"' in log())
+    print("resumed")
+    before = beat()
+    until(lambda: beat() != before)
+    print("beats")
 
 
 def sets_the_timer():
-    """Set faulthandler's timer oneself: ours keeps off, until it is cancelled."""
+    """Set faulthandler's timer oneself."""
+    assert type(faulthandler.dump_traceback_later) is type(len)
     with open("theirs.txt", "w+") as file:
         faulthandler.dump_traceback_later(2.5, file=file)
         until(lambda: os.path.getsize("theirs.txt"))
         print("fired")
         faulthandler.cancel_dump_traceback_later()
-    holds_the_gil()
 
 
 def answers():
@@ -87,24 +101,15 @@ def forks():
     print(rows)
 
 
-def usual_tasks():
-    """Return the usual number of threads: while the timer's thread is replaced, there is one more or one less for a moment."""
-    counts = collections.Counter()
-    for _ in range(40):
-        counts[len(os.listdir("/proc/self/task"))] += 1
-        time.sleep(0.05)
-    return counts.most_common(1)[0][0]
-
-
 def restores():
-    """Restore, and see what is left of the watcher: no thread of the kernel's more, no file but the log and the ledger."""
+    """Restore, and see what is left of the watcher: no thread of the kernel's more, and no beat that would seem to stand."""
     import ddp_probe
 
-    before = faulthandler.dump_traceback_later
-    tasks = usual_tasks()
+    until(beat)
+    tasks = len(os.listdir("/proc/self/task"))
     certificate = ddp_probe.restore()
-    until(lambda: len(os.listdir("/proc/self/task")) == tasks - 2)
-    print(certificate.ok, faulthandler.dump_traceback_later is not before, glob.glob(folder() + "/*.stacks"))
+    until(lambda: len(os.listdir("/proc/self/task")) == tasks - 1)
+    print(certificate.ok, beat())
 
 
 def is_hidden():
