@@ -27,6 +27,8 @@ from ddp_probe.traced.patching.slot import MISSING, Slot, locate
 from ddp_probe.traced.record.ledger_memory import LedgerFile, word
 
 _MODULE = "torch._C._distributed_c10d"
+METHODS = ("wait", "is_completed", "get_future")
+"""The methods of a work that are watched."""
 _LEFT, _WAITED = (schema.offset(schema.RECORD, name) // 8 for name in ("left", "waited_ns"))
 _MOVED = word("moved_ns")
 
@@ -122,7 +124,7 @@ class Works:
 
     def _patch(self) -> None:
         self._tried = True
-        for name, make in (("wait", self._waiting), ("is_completed", self._asking), ("get_future", self._sharing)):
+        for name, make in zip(METHODS, (self._waiting, self._asking, self._sharing)):
             target = Target(_MODULE, "Work." + name)
             found = locate(target)
             if not isinstance(found, str) and found[0].existed:
