@@ -146,22 +146,24 @@ class Works:
         pending, enter, over, gone, look = self._pending, self._enter, self._over, self._gone, self.look
 
         def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            issued = pending.get(id(self_))
+            issued = None
             try:
                 if gone:
                     look()
+                issued = pending.get(id(self_))
                 if issued is None or issued() is not self_:
-                    issued = None
                     return original(self_, *args, **kwargs)
                 enter(issued)
                 result = original(self_, *args, **kwargs)
+                over(issued, self_, schema.RETURNED)
+                issued = None  # Nothing is put into the queue when the work goes.
+                return result
             except BaseException:
-                over(issued, self_, schema.RAISED)
-                leave(wait.__code__)
+                try:
+                    over(issued, self_, schema.RAISED)
+                finally:
+                    leave(wait.__code__)
                 raise
-            over(issued, self_, schema.RETURNED)
-            issued = None  # Its callback is not called for nothing when the work goes.
-            return result
 
         return wait
 
@@ -171,12 +173,12 @@ class Works:
         def is_completed(self_: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = original(self_, *args, **kwargs)
+                if result is True:
+                    self._over(pending.get(id(self_)), self_, schema.RETURNED)
+                return result
             except BaseException:
                 leave(is_completed.__code__)
                 raise
-            if result is True:
-                self._over(pending.get(id(self_)), self_, schema.RETURNED)
-            return result
 
         return is_completed
 
@@ -186,13 +188,13 @@ class Works:
         def get_future(self_: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = original(self_, *args, **kwargs)
+                issued = pending.get(id(self_))
+                if issued is not None and issued() is self_:
+                    issued.shared = True
+                return result
             except BaseException:
                 leave(get_future.__code__)
                 raise
-            issued = pending.get(id(self_))
-            if issued is not None and issued() is self_:
-                issued.shared = True
-            return result
 
         return get_future
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Tuple
 
 from ddp_probe.traced.patching.call import Call, switch
-from ddp_probe.traced.patching.frames import links, put_link, shed
+from ddp_probe.traced.patching.frames import links, put_link
 from ddp_probe.traced.patching.guard import FRAGILE, crowded, guard, here
 from ddp_probe.traced.patching.patch import Patch, PatchSite
 
@@ -61,13 +61,10 @@ def raised(shown: List[Shown], exc: BaseException) -> None:
 
 
 def cut_short(shown: List[Shown], exc: BaseException) -> None:
-    """Show each observer that still waits for an end what the job raised while our code ran, and let it show no frame of ours."""
-    try:
-        _close(shown)
-        for patch, call in shown:
-            guard.attempt(patch.name, patch.observer.raised, call, exc)
-    finally:
-        shed(exc)
+    """Show each observer that still waits for an end what the job raised while our code ran."""
+    _close(shown)
+    for patch, call in shown:
+        guard.attempt(patch.name, patch.observer.raised, call, exc)
 
 
 def _close(shown: List[Shown]) -> None:
