@@ -47,3 +47,15 @@ def test_no_exception_of_a_handler_is_lost_while_work_goes(kind: str, armed: Any
     states = {one.state for one in whole_ledger.read(ledger).records if one.op == "all_reduce"}
     assert "dropped" in states, states
     assert "open" not in states, states
+
+
+def test_a_function_that_is_not_what_its_source_says_is_left_alone(armed: Any, run_python: Any, read_events: Any, tmp_path: Path) -> None:
+    """Code that another tool has put into a function stays, runs, and is not recorded; the list of what is watched says so and why."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM.with_name("unlike_its_source.py"))], env=env, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "[1.0, 1.0, 1.0] another tool was here\n"), done.stderr
+    (ledger,) = {path.resolve() for path in (tmp_path / "runs").glob("*/rank*.ledger")}
+    assert [one.op for one in whole_ledger.read(ledger).records if one.op in ("all_reduce", "broadcast")] == ["broadcast"]
+    told = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage" and event["probe"] == "ledger"]
+    assert [(one["target"], one["state"]) for one in told] == [("torch.distributed.distributed_c10d.all_reduce", "skipped")]
+    assert "its source is not what runs" in told[0]["because"]

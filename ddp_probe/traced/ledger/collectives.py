@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
+from ddp_probe.activation.hooks import without_collections
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import settings
 from ddp_probe.shared.ours import ours
@@ -66,7 +67,7 @@ class Collectives:
             self._session.recorder.warn("There is no ledger of collectives: %s." % (exc.strerror or exc))
             return
         self._put_back()
-        self._swap()
+        without_collections(self._swap)  # The trees of what is woven are many objects, which do not last.
         guard.run("watcher", self.watcher.start, self.file, self._session)
 
     def stands(self) -> Dict[str, Any]:
