@@ -32,3 +32,14 @@ def test_a_warning_of_a_full_backward_hook_names_the_same_line(armed: Any, run_p
     watched = run_python(program, env=armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0"), cwd=tmp_path, timeout=100)
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout), watched.stderr
     assert "Error" in plain.stdout or "__main__" in plain.stdout, plain.stdout
+
+
+def test_an_interrupt_shows_hardly_ever_a_frame_of_ours(armed: Any, run_python: Any, tmp_path: Path) -> None:
+    """Of 500 interrupts that a training loop catches, at most one in a hundred shows a file of ours, however often they came inside our code."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM.with_name("interrupted_often.py"))], env=env, cwd=tmp_path, timeout=150)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["caught"] == 500, told
+    assert told["lines"] > 100, told
+    assert told["shown"] * 100 <= told["caught"], told
