@@ -22,7 +22,7 @@ from ddp_probe.traced.ledger.works import Works
 from ddp_probe.traced.patching import Entry, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks, Swap, innermost, put_back, swap
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.patching.woven import Given, NotWoven, Sources
+from ddp_probe.traced.patching.woven import Given, NotWoven, SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, LedgerFile, create
 from ddp_probe.traced.session import Session
 
@@ -99,7 +99,7 @@ class Collectives:
         self.file.before_flush, self.file.before_look = sums.put, self._works.look
         calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
         self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
-        sources = Sources()
+        sources = SourceFiles()
         for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
             around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
             self._take(target, around, _arguments(op, name, doc), CALL if op < schema.BATCH else None, sources)
@@ -109,7 +109,7 @@ class Collectives:
             self._frames.know(getattr(innermost(target), "__code__", None), phases.CODES[name])
             self._session.registry.apply(target, phases.PhaseObserver(name, lambda: self._phases))
 
-    def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: Sources) -> None:
+    def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> None:
         function = innermost(target)
         if function is not None and all(function is not one.function for one in self._swaps):
             made = guard.run("ledger", self._swapped, target, function, around, given, sources)
@@ -126,9 +126,9 @@ class Collectives:
 
     def modules(self) -> None:
         """Further modules may have been imported: watch the phases in them."""
-        self._take_phases(Sources())
+        self._take_phases(SourceFiles())
 
-    def _take_phases(self, sources: Sources) -> None:
+    def _take_phases(self, sources: SourceFiles) -> None:
         there = {str(one.target) for one in self._swaps}
         if self.file is None:
             return

@@ -225,7 +225,7 @@ def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued]
                 words[at + _LEFT] = now << 2 | state
                 words[_MOVED] = now
                 waited = words[at + _WAITED]
-                if waited and state == schema.RETURNED:
+                if waited and state == schema.RETURNED and issued() is not None:  # The watcher's thread, too, closes what has gone.
                     add_wait(issued.sums, now - waited)
                     here.thread.waited += now - waited
         except ours(Exception) as exc:

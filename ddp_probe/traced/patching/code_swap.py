@@ -15,7 +15,7 @@ from ddp_probe.traced.patching.call import Target
 from ddp_probe.traced.patching.certificate import Entry
 from ddp_probe.traced.patching.frames import clean_exception, is_our_frame, shed
 from ddp_probe.traced.patching.slot import MISSING, locate
-from ddp_probe.traced.patching.woven import PLACES, Given, NotWoven, Sources, weave
+from ddp_probe.traced.patching.woven import PLACES, Given, NotWoven, SourceFiles, weave
 from ddp_probe.traced.patching.wrapper import without_us
 
 _NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -60,7 +60,7 @@ def innermost(target: Target) -> Optional[types.FunctionType]:
     return function
 
 
-def swap(target: Target, function: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: Sources) -> Swap:
+def swap(target: Target, function: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: SourceFiles) -> Swap:
     """Swap the function's code. Raises NotWoven, with the reason, if it is not a plain function, or its source is not known for certain."""
     code = function.__code__
     if code.co_flags & _NOT_PLAIN or code.co_freevars:
@@ -100,7 +100,7 @@ def _twin(function: types.FunctionType) -> types.FunctionType:
     return twin
 
 
-def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: Sources) -> types.CodeType:
+def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: SourceFiles) -> types.CodeType:
     made: List[types.CodeType] = []
 
     def error(token: Any) -> None:

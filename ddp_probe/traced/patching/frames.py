@@ -20,7 +20,7 @@ def is_our_frame(code: CodeType) -> bool:
 
 
 def clean_traceback(tb: Optional[TracebackType], came: bool = False) -> Optional[TracebackType]:
-    """Unlink our frames and return the new head. A traceback that ends in our code is a fault of ours and stays whole, unless it came."""
+    """Unlink our frames and return the new head. One that ends in our code is a fault of ours and stays whole, unless it came from elsewhere."""
     entries = _entries(tb)
     if not entries or (is_our_frame(entries[-1].tb_frame.f_code) and not came):
         return tb
@@ -47,7 +47,7 @@ def clean_exception(exc: Optional[BaseException]) -> None:
 
 
 def _came_from_outside(exc: BaseException) -> bool:
-    """Tell whether an exception that was raised in our code is the job's all the same: Ctrl-C has no frame of its own."""
+    """Tell whether an exception that was raised in our code came from elsewhere: Ctrl-C has no frame of its own."""
     return not issubclass(type(exc), Exception) or is_the_jobs(exc)
 
 

@@ -10,7 +10,7 @@ The source counts only if it compiles to the very code that the function has. Ea
         error(token)
         raise
 
-Where torch.compile is at work, it is to find the frame of the original, so a twin with the original's code is called before that.
+While torch.compile is at work, it is to find the frame of the original, so a twin with the original's code is called before that.
 """
 
 import __future__
@@ -47,7 +47,7 @@ class NotWoven(Exception):  # noqa: N818  # A reason, which no traceback shows.
     """Why nothing is woven into a function, in words."""
 
 
-class Sources:
+class SourceFiles:
     """The source files that have been read, for as long as functions are woven."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Sources:
         return self._lines[file]
 
 
-def weave(function: FunctionType, given: Sequence[Given], sources: Sources, beside_dynamo: bool) -> CodeType:
+def weave(function: FunctionType, given: Sequence[Given], sources: SourceFiles, beside_dynamo: bool) -> CodeType:
     """Return the function's code with PLACES woven in, those for torch.compile if it can be at work at all.
 
     Raises NotWoven if the source is not there or differs, or if the function would see what is woven in.

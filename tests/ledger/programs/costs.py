@@ -14,7 +14,7 @@ from torch.distributed import distributed_c10d as c10d
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.traced.patching import Target
 from ddp_probe.traced.patching.code_swap import Hooks, swap
-from ddp_probe.traced.patching.woven import Sources
+from ddp_probe.traced.patching.woven import SourceFiles
 
 with socket.socket() as port:
     port.bind(("127.0.0.1", 0))
@@ -61,7 +61,7 @@ def least(function, *args):
 plain, empty = least(wrapper, tensor), least(phase)
 (reduced,) = [one for one in collectives._swaps if str(one.target).endswith(".all_reduce")]
 found = {const.__name__: const for const in reduced.code.co_consts if callable(const)}
-calls, sources = Hooks(found["begin"], found["end"], lambda token: None), Sources()
+calls, sources = Hooks(found["begin"], found["end"], lambda token: None), SourceFiles()
 swap(Target("x", "collective"), collective, calls, [1, "tensor", False, None, "group", "async_op"], sources)
 swap(Target("x", "phase"), phase, collectives._phases[2], [], sources)
 

@@ -22,7 +22,7 @@ from ddp_probe.traced.ledger.groups import Groups, Sums
 from ddp_probe.traced.ledger.phases import StepRing
 from ddp_probe.traced.patching import Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks, swap
-from ddp_probe.traced.patching.woven import Sources
+from ddp_probe.traced.patching.woven import SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, create
 
 inside = memoryview(mmap.mmap(-1, 4096)).cast("Q")
@@ -48,7 +48,7 @@ def write(path: str, fate: str, microseconds: int) -> None:
     file.before_flush = sums.put
     here, frames = Here(), Frames()
     calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
-    sources = Sources()
+    sources = SourceFiles()
     swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1, "tensor", "src", None, "group", "async_op"], sources)
     swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], sources)
     end = time.monotonic_ns() + microseconds * 1000

@@ -179,7 +179,7 @@ for beside_dynamo in (False, True):
         before, original = outcomes(name), function.__code__
         for _ in range(200):  # Until the interpreter has put its quick instructions there.
             outcome(name, 1)
-        code = woven.weave(function, [1, "x y", "named", "missing", None], woven.Sources(), beside_dynamo)
+        code = woven.weave(function, [1, "x y", "named", "missing", None], woven.SourceFiles(), beside_dynamo)
         function.__code__ = code.replace(co_consts=tuple(PUT_IN.get(one, one) if type(one) is str else one for one in code.co_consts))
         calls.clear()
         after = outcomes(name)
@@ -208,7 +208,7 @@ def refusals():
         function = types.FunctionType(code or function.__code__, globals())
         function.__qualname__ = function.__name__
         try:
-            woven.weave(function, [], woven.Sources(), False)
+            woven.weave(function, [], woven.SourceFiles(), False)
             return ""
         except woven.NotWoven as exc:
             return str(exc)
