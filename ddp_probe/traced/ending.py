@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 def events(session: Session) -> List[schema.Coverage]:
     """Return what became of each target; optional ones that never appeared are left out."""
     found = [_event(session, row) for row in session.rows]
-    return [event for event, row in zip(found, session.rows) if not (row.optional and event.state == "never imported")]
+    told = [event for event, row in zip(found, session.rows) if not (row.optional and event.state == "never imported")]
+    for target, why in session.collectives.unwatched.items():
+        told.append(schema.Coverage(probe="ledger", target=str(target), state="skipped", because="Its calls are not recorded: %s." % why))
+    return told
 
 
 def _event(session: Session, row: "TargetRow") -> schema.Coverage:

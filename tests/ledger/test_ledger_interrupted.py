@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from ddp_probe.reading import whole_ledger
+
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
-_CALLS = ("reduce", "asynchronous", "objects", "refused")
+_CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused")
 _PHASES = ("backward", "step", "batches", "refused_backward")
 _MOST = {"asynchronous": 760, "step": 280}
 """How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take: what they cost, whatever else runs here."""
@@ -30,3 +32,30 @@ def test_no_method_of_a_tensor_is_called(armed: Any, run_python: Any, tmp_path: 
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
     done = run_python([str(_PROGRAM.with_name("hostile_tensors.py"))], env=env, cwd=tmp_path, timeout=120)
     assert (done.returncode, done.stdout) == (0, "ran []\n"), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["Exception", "RecursionError", "KeyboardInterrupt"])
+def test_no_exception_of_a_handler_is_lost_while_work_goes(kind: str, armed: Any, run_python: Any, tmp_path: Path) -> None:
+    """What a handler raises again and again, while a job lets go of work that it has not waited for, reaches the job each time."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM.with_name("drops_work.py")), kind], env=env, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["raised"] > 100, told
+    assert (told["caught"], told["lost"]) == (told["raised"], []), told
+    (ledger,) = {path.resolve() for path in (tmp_path / "runs").glob("*/rank*.ledger")}
+    states = {one.state for one in whole_ledger.read(ledger).records if one.op == "all_reduce"}
+    assert "dropped" in states, states
+    assert "open" not in states, states
+
+
+def test_a_function_that_is_not_what_its_source_says_is_left_alone(armed: Any, run_python: Any, read_events: Any, tmp_path: Path) -> None:
+    """Code that another tool has put into a function stays, runs, and is not recorded; the list of what is watched says so and why."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM.with_name("unlike_its_source.py"))], env=env, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "[1.0, 1.0, 1.0] another tool was here\n"), done.stderr
+    (ledger,) = {path.resolve() for path in (tmp_path / "runs").glob("*/rank*.ledger")}
+    assert [one.op for one in whole_ledger.read(ledger).records if one.op in ("all_reduce", "broadcast")] == ["broadcast"]
+    told = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage" and event["probe"] == "ledger"]
+    assert [(one["target"], one["state"]) for one in told] == [("torch.distributed.distributed_c10d.all_reduce", "skipped")]
+    assert "its source is not what runs" in told[0]["because"]

@@ -119,8 +119,11 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             if line > LINE:
                 flags |= line >> 32 << schema.SIGNAL_BITS
                 line &= LINE
-            if is_async:
-                flags |= 1
+            if is_async is not False and is_async is not None:
+                if is_async is not True:  # It is not ours to ask what the truth of it is.
+                    is_async = type(is_async) is int and is_async != 0
+                if is_async:
+                    flags |= 1
             if thread.outer and not frames.around(frame_of(1).f_back, CALL):
                 tidy(thread, 0)
             outer, row = thread.outer, None

@@ -6,8 +6,9 @@ calls are not seen: Python does not pass through a function there that could be 
 
 import os
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
+from ddp_probe.activation.hooks import without_collections
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import settings
 from ddp_probe.shared.ours import ours
@@ -21,6 +22,7 @@ from ddp_probe.traced.ledger.works import Works
 from ddp_probe.traced.patching import Entry, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks, Swap, innermost, put_back, swap
 from ddp_probe.traced.patching.guard import guard
+from ddp_probe.traced.patching.woven import Given, NotWoven, SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, LedgerFile, create
 from ddp_probe.traced.session import Session
 
@@ -48,6 +50,8 @@ class Collectives:
         self._phases: Dict[int, Hooks] = {}
         self._swaps: List[Swap] = []
         self._frames = Frames()
+        self.unwatched: Dict[Target, str] = {}
+        """What is not recorded, and why."""
         self.file: Optional[LedgerFile] = None
         self.watcher = Watcher()
 
@@ -61,7 +65,7 @@ class Collectives:
             self._session.recorder.warn("There is no ledger of collectives: %s." % (exc.strerror or exc))
             return
         self._put_back()
-        self._swap()
+        without_collections(self._swap)  # The trees of what is woven are many objects, which do not last.
         guard.run("watcher", self.watcher.start, self.file, self._session)
 
     def stands(self) -> Dict[str, Any]:
@@ -90,34 +94,45 @@ class Collectives:
         here, sums = Here(), Sums(self.file.map)
         self._frames = Frames()
         self._works = Works(self.file, self._switch, here)
-        self.file.before_flush = sums.put
+        self.file.before_flush, self.file.before_look = sums.put, self._works.look
         calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
         self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
+        sources = SourceFiles()
         for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
             around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
-            self._take(target, around, *_arguments(op, name, doc), kind=CALL if op < schema.BATCH else None)
-        self.modules()
+            self._take(target, around, _arguments(op, name, doc), CALL if op < schema.BATCH else None, sources)
+        self._take_phases(sources)
         for name, module, qualname in phases.WRAPPED:
             target = Target(module, qualname)
             self._frames.know(getattr(innermost(target), "__code__", None), phases.CODES[name])
             self._session.registry.apply(target, phases.PhaseObserver(name, lambda: self._phases))
 
-    def _take(self, target: Target, around: Hooks, constants: List[int], wanted: List[Any], kind: Optional[int]) -> None:
+    def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> None:
         function = innermost(target)
         if function is not None and all(function is not one.function for one in self._swaps):
-            made = guard.run("ledger", swap, target, function, around, constants, wanted)
+            made = guard.run("ledger", self._swapped, target, function, around, given, sources)
             if made is not None:
                 self._swaps.append(made)
                 self._frames.know(made.code, kind)
 
+    def _swapped(self, *wanted: Any) -> Optional[Swap]:
+        try:
+            return swap(*wanted)
+        except ours(NotWoven) as exc:
+            self.unwatched[wanted[0]] = str(exc)
+            return None
+
     def modules(self) -> None:
         """Further modules may have been imported: watch the phases in them."""
+        self._take_phases(SourceFiles())
+
+    def _take_phases(self, sources: SourceFiles) -> None:
         there = {str(one.target) for one in self._swaps}
         if self.file is None:
             return
         for phase, target in phases.targets():
             if phase in self._phases and target.module in sys.modules and str(target) not in there:
-                self._take(target, self._phases[phase], [], [], kind=phase)
+                self._take(target, self._phases[phase], [], phase, sources)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Write who this process is, once a process group knows it."""
@@ -154,13 +169,13 @@ def targets() -> List[Target]:
     return [Target(_MODULE, name) for _, name, _ in schema.OPERATIONS]
 
 
-def _arguments(op: int, name: str, doc: str) -> Tuple[List[int], List[Any]]:
-    """Return the constants and the names of the arguments that begin is called with."""
+def _arguments(op: int, name: str, doc: str) -> List[Given]:
+    """Return what begin is called with."""
     if op >= schema.ABOUT_GROUPS:
-        return [op], [None, NO_PEER, None, "group" if name == "destroy_process_group" else None, False]
+        return [op, None, NO_PEER, None, "group" if name == "destroy_process_group" else None, False]
     is_object = "object" in name
     payload = None if is_object or "barrier" in name else _PAYLOADS.get(name, _PAYLOAD)
     if op >= schema.POINT_TO_POINT:
-        return [op], [payload, "dst src", "group_dst group_src", "group", name in ("isend", "irecv")]
+        return [op, payload, "dst src", "group_dst group_src", "group", name in ("isend", "irecv")]
     peer, group_peer = ("dst src", "group_dst group_src") if "root" in doc else (NO_PEER, None)
-    return [op], [payload, peer, group_peer, "group", "async_op"]
+    return [op, payload, peer, group_peer, "group", "async_op"]

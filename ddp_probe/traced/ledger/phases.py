@@ -98,7 +98,7 @@ SWAPPED: Tuple[Tuple[str, str, str], ...] = (
 """What is a phase, by the name of its row. An optimizer that the job defines is not: its class is not known."""
 
 WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "save"), ("load", "torch.serialization", "load"))
-"""Wrapped and not swapped: their warnings name the caller's line (stacklevel=2), and pass over the wrapper's frame alone."""
+"""Wrapped and not swapped: the probes have a wrapper there already."""
 
 
 class PhaseObserver(Observer):

@@ -1,19 +1,22 @@
 """Asynchronous work: its record stays open until wait() has returned, or is_completed() has said yes; nothing here keeps work alive.
 
-Work that goes before that was dropped, unless others can wait for it unseen: through its future, or in a library.
+Work that goes before that was dropped, unless others can wait for it unseen: through its future, or in a library. Its reference then goes into a
+queue, by C code: what a signal handler of the job's raises in a weak reference's callback is printed and lost. The next call looks into the queue,
+or the watcher's thread.
 
 Work.wait is patched when the first asynchronous call is made, and not through the ordinary machinery: each synchronous collective calls it too,
 and would pay for a whole dispatch. For work that nobody asked to wait for it costs one look into a dictionary.
 """
 
+import collections
 import sys
 import time
 import types
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.shared.ours import ours
+from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.shared.own_code import foreign, framework
 from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.traced.ledger.calls import Here, broken
@@ -24,6 +27,8 @@ from ddp_probe.traced.patching.slot import MISSING, Slot, locate
 from ddp_probe.traced.record.ledger_memory import LedgerFile, word
 
 _MODULE = "torch._C._distributed_c10d"
+METHODS = ("wait", "is_completed", "get_future")
+"""The methods of a work that are watched."""
 _LEFT, _WAITED = (schema.offset(schema.RECORD, name) // 8 for name in ("left", "waited_ns"))
 _MOVED = word("moved_ns")
 
@@ -54,7 +59,7 @@ class Works:
     def __init__(self, file: LedgerFile, switch: Switch, here: Here) -> None:
         self._pending: Dict[int, _Issued] = {}
         self._enter, self._close = _writers(file.words, switch, here)
-        self._gone = self._dropping()
+        self._gone: Deque[_Issued] = collections.deque()
         self._kind: Any = getattr(sys.modules.get(_MODULE), "Work", None)
         self._placed: List[Any] = []
         self._tried = False
@@ -67,8 +72,10 @@ class Works:
             return False
         if not self._tried:
             self._patch()
+        if self._gone:  # The address of the work may be that of work that has gone.
+            self.look()
         try:
-            made = _Issued(work, self._gone)
+            made = _Issued(work, self._gone.append)
         except ours(TypeError):
             return False
         made.key = key = id(work)
@@ -77,13 +84,18 @@ class Works:
         self._pending[key] = made
         return True
 
-    def _dropping(self) -> Callable[[Any], None]:
-        def gone(issued: _Issued) -> None:
-            if self._pending.get(getattr(issued, "key", 0)) is issued:
+    def look(self) -> None:
+        """Close what has gone since the last look. An exception may come at any instruction, and another thread may look, too."""
+        gone, pending = self._gone, self._pending
+        for issued in tuple(gone):
+            key = getattr(issued, "key", 0)
+            if pending.get(key) is issued:
                 self._close(issued, schema.RETURNED if issued.shared else schema.DROPPED)
-                self._pending.pop(issued.key, None)
-
-        return gone
+                later = pending.pop(key, None)
+                if later is not issued and later is not None:
+                    pending[key] = later
+            with suppress(ValueError):  # The other thread has been here.
+                gone.remove(issued)
 
     def _is_a_librarys(self, frame: Optional[types.FrameType]) -> bool:
         """Tell whether the call was not made by the job's code: what a library does with its work is not seen, as DDP waits for some in C++."""
@@ -112,8 +124,7 @@ class Works:
 
     def _patch(self) -> None:
         self._tried = True
-        hide(self._gone.__code__)
-        for name, make in (("wait", self._waiting), ("is_completed", self._asking), ("get_future", self._sharing)):
+        for name, make in zip(METHODS, (self._waiting, self._asking, self._sharing)):
             target = Target(_MODULE, "Work." + name)
             found = locate(target)
             if not isinstance(found, str) and found[0].existed:
@@ -127,26 +138,32 @@ class Works:
     def undo(self) -> List[Entry]:
         """Put the methods back."""
         placed, self._placed, self._tried = self._placed, [], False
+        self.look()
         self._pending.clear()
         return [_back(*one) for one in placed]
 
     def _waiting(self, original: Any) -> Callable[..., Any]:
-        pending, enter, over = self._pending, self._enter, self._over
+        pending, enter, over, gone, look = self._pending, self._enter, self._over, self._gone, self.look
 
         def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            issued = pending.get(id(self_))
+            issued = None
             try:
-                if issued is None:
+                if gone:
+                    look()
+                issued = pending.get(id(self_))
+                if issued is None or issued() is not self_:
                     return original(self_, *args, **kwargs)
                 enter(issued)
                 result = original(self_, *args, **kwargs)
+                over(issued, self_, schema.RETURNED)
+                issued = None  # Nothing is put into the queue when the work goes.
+                return result
             except BaseException:
-                over(issued, self_, schema.RAISED)
-                leave(wait.__code__)
+                try:
+                    over(issued, self_, schema.RAISED)
+                finally:
+                    leave(wait.__code__)
                 raise
-            over(issued, self_, schema.RETURNED)
-            issued = None  # Its callback is not called for nothing when the work goes.
-            return result
 
         return wait
 
@@ -156,12 +173,12 @@ class Works:
         def is_completed(self_: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = original(self_, *args, **kwargs)
+                if result is True:
+                    self._over(pending.get(id(self_)), self_, schema.RETURNED)
+                return result
             except BaseException:
                 leave(is_completed.__code__)
                 raise
-            if result is True:
-                self._over(pending.get(id(self_)), self_, schema.RETURNED)
-            return result
 
         return is_completed
 
@@ -171,13 +188,13 @@ class Works:
         def get_future(self_: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = original(self_, *args, **kwargs)
+                issued = pending.get(id(self_))
+                if issued is not None and issued() is self_:
+                    issued.shared = True
+                return result
             except BaseException:
                 leave(get_future.__code__)
                 raise
-            issued = pending.get(id(self_))
-            if issued is not None and issued() is self_:
-                issued.shared = True
-            return result
 
         return get_future
 
@@ -208,7 +225,7 @@ def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued]
                 words[at + _LEFT] = now << 2 | state
                 words[_MOVED] = now
                 waited = words[at + _WAITED]
-                if waited and state == schema.RETURNED:
+                if waited and state == schema.RETURNED and issued() is not None:  # The watcher's thread, too, closes what has gone.
                     add_wait(issued.sums, now - waited)
                     here.thread.waited += now - waited
         except ours(Exception) as exc:

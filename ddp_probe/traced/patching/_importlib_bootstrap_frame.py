@@ -18,62 +18,69 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
 
     Anything else that our part raises comes from a signal handler of the job: it passes, and the observers that saw the begin see an end.
     """
-    wrapped = self._self_original
-    shown: List[Shown] = []
-    plan: Optional[Plan] = None
-    watched = False
     try:
-        watched = before(self, args, kwargs, shown)
-    except RecursionError as exc:  # No room for us on this stack; the job's call may still fit.
-        if is_a_handlers_overflow(exc):
+        wrapped = self._self_original
+        shown: List[Shown] = []
+        plan: Optional[Plan] = None
+        watched = False
+        try:
+            watched = before(self, args, kwargs, shown)
+        except RecursionError as exc:  # No room for us on this stack; the job's call may still fit.
+            if is_a_handlers_overflow(exc):
+                cut_short(shown, exc)
+                raise
+            if FRAGILE:
+                raise
+        except BaseException as exc:
             cut_short(shown, exc)
             raise
-        if FRAGILE:
-            raise
-    except BaseException as exc:
-        cut_short(shown, exc)
-        raise
-    try:
-        if not watched or not self._self_patch_site.overrides:
-            result = wrapped(*args, **kwargs)
-        else:
-            plan = Plan(self, args, kwargs)
-            plan.prepare()
-            while not plan.over:
-                try:
-                    result = wrapped(*plan.args, **plan.kwargs)
-                except BaseException as exc:
-                    if plan.raised(exc):
-                        continue  # The next attempt is outside this clause: its exception is not linked to this one.
+        try:
+            if not watched or not self._self_patch_site.overrides:
+                result = wrapped(*args, **kwargs)
+            else:
+                plan = Plan(self, args, kwargs)
+                plan.prepare()
+                while not plan.over:
+                    try:
+                        result = wrapped(*plan.args, **plan.kwargs)
+                    except BaseException as exc:
+                        if plan.raised(exc):
+                            continue  # The next attempt is outside this clause: its exception is not linked to this one.
+                        raise
+                    plan.returned(result)
+                result = plan.finish()
+        except BaseException as exc:
+            try:  # contextlib.suppress needs a frame, and there may be no room for one.
+                if plan is not None:
+                    plan.rollback()
+                if watched:
+                    raised(shown, exc)
+            except RecursionError as other:
+                if is_a_handlers_overflow(other):
+                    cut_short(shown, other)
                     raise
-                plan.returned(result)
-            result = plan.finish()
+            except BaseException as other:
+                cut_short(shown, other)
+                raise
+            raise
+        if not watched:
+            return result
+        try:
+            after(shown, result)
+        except RecursionError as exc:
+            if is_a_handlers_overflow(exc):
+                cut_short(shown, exc)
+                raise
+            if FRAGILE:
+                raise
+        except BaseException as exc:
+            cut_short(shown, exc)
+            raise
+        return result
     except BaseException as exc:
-        try:  # contextlib.suppress needs a frame, and there may be no room for one.
-            if plan is not None:
-                plan.rollback()
-            if watched:
-                raised(shown, exc)
+        try:
             shed(exc)
         except RecursionError as other:
             if is_a_handlers_overflow(other):
-                cut_short(shown, other)
                 raise
-        except BaseException as other:
-            cut_short(shown, other)
-            raise
         raise
-    if not watched:
-        return result
-    try:
-        after(shown, result)
-    except RecursionError as exc:
-        if is_a_handlers_overflow(exc):
-            cut_short(shown, exc)
-            raise
-        if FRAGILE:
-            raise
-    except BaseException as exc:
-        cut_short(shown, exc)
-        raise
-    return result

@@ -6,7 +6,7 @@ import sys
 from types import CodeType, TracebackType
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from ddp_probe.shared.ours import traceback_of
+from ddp_probe.shared.ours import is_the_jobs, traceback_of
 
 # Taken from a code object and not from __file__: both sides of the comparison are then spelled alike.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname((lambda: None).__code__.co_filename))) + os.sep
@@ -19,16 +19,16 @@ def is_our_frame(code: CodeType) -> bool:
     return code.co_filename.startswith(_PACKAGE)
 
 
-def clean_traceback(tb: Optional[TracebackType]) -> Optional[TracebackType]:
-    """Unlink our frames and return the new head. A traceback that ends in our code is a fault of ours and stays whole."""
+def clean_traceback(tb: Optional[TracebackType], came: bool = False) -> Optional[TracebackType]:
+    """Unlink our frames and return the new head. One that ends in our code is a fault of ours and stays whole, unless it came from elsewhere."""
     entries = _entries(tb)
-    if not entries or is_our_frame(entries[-1].tb_frame.f_code):
+    if not entries or (is_our_frame(entries[-1].tb_frame.f_code) and not came):
         return tb
-    theirs = [entry for entry in entries if not is_our_frame(entry.tb_frame.f_code)]
-    for entry, following in zip(theirs, theirs[1:]):
+    theirs: List[Any] = [entry for entry in entries if not is_our_frame(entry.tb_frame.f_code)]
+    for entry, following in zip(theirs, [*theirs[1:], None]):
         if entry.tb_next is not following:
             entry.tb_next = following
-    return theirs[0]
+    return theirs[0] if theirs else None
 
 
 def clean_exception(exc: Optional[BaseException]) -> None:
@@ -41,9 +41,14 @@ def clean_exception(exc: Optional[BaseException]) -> None:
             continue
         seen.add(id(one))
         held = links(one)
-        _put_traceback(one, clean_traceback(held["__traceback__"]))
+        _put_traceback(one, clean_traceback(held["__traceback__"], _came_from_outside(one)))
         todo += [held["__cause__"], held["__context__"]]
         todo += _members(one)
+
+
+def _came_from_outside(exc: BaseException) -> bool:
+    """Tell whether an exception that was raised in our code came from elsewhere: Ctrl-C has no frame of its own."""
+    return not issubclass(type(exc), Exception) or is_the_jobs(exc)
 
 
 def links(exc: BaseException) -> Dict[str, Any]:
@@ -89,7 +94,12 @@ def shed(exc: BaseException, code: Optional[CodeType] = None) -> None:
     whole = tb = traceback_of(exc)
     while tb is not None and (tb.tb_frame.f_code.co_filename == _BETWEEN or tb.tb_frame.f_code is code):
         tb = tb.tb_next
-    if tb is whole or (tb is not None and is_our_frame(tb.tb_frame.f_code)):
+    if tb is not None and is_our_frame(tb.tb_frame.f_code):
+        if not _came_from_outside(exc):
+            return
+        clean_exception(exc)
+        tb = traceback_of(exc)
+    if tb is whole:
         return
     put_link(exc, "__traceback__", tb)
     if not _BY_ATTRIBUTE:

@@ -78,6 +78,8 @@ class LedgerFile:
         self._flushing = threads.allocate_lock()
         self.before_flush: Callable[[], None] = _nothing
         """Writes into the memory what is kept elsewhere until then."""
+        self.before_look: Callable[[], None] = _nothing
+        """Brings the records up to date, before it is asked whether anything has changed."""
         self._texts: Dict[Tuple[int, str], int] = {}
         self._lock = threads.RLock()
         self._writing = False
@@ -106,6 +108,7 @@ class LedgerFile:
 
     def flush(self) -> None:
         """Copy what has changed into the file, if it is still the file that was made: a person may have moved or replaced it."""
+        self.before_look()
         marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
         flushing = self._flushing
         if not flushing.acquire(blocking=False):  # By another thread, or below a signal handler: what this flush leaves out, the next one takes.

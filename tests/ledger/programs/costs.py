@@ -14,6 +14,7 @@ from torch.distributed import distributed_c10d as c10d
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.traced.patching import Target
 from ddp_probe.traced.patching.code_swap import Hooks, swap
+from ddp_probe.traced.patching.woven import SourceFiles
 
 with socket.socket() as port:
     port.bind(("127.0.0.1", 0))
@@ -28,7 +29,6 @@ def of_torch(function, **names):
     return types.FunctionType(function.__code__.replace(co_filename=c10d.__file__), {**vars(c10d), **names}, function.__name__, function.__defaults__)
 
 
-@of_torch
 def collective(tensor, op=None, group=None, async_op=False):
     """Do nothing."""
 
@@ -40,7 +40,6 @@ def _wrapper(*args, **kwargs):
         raise
 
 
-@of_torch
 def phase():
     """Do nothing."""
 
@@ -62,21 +61,17 @@ def least(function, *args):
 plain, empty = least(wrapper, tensor), least(phase)
 (reduced,) = [one for one in collectives._swaps if str(one.target).endswith(".all_reduce")]
 found = {const.__name__: const for const in reduced.code.co_consts if callable(const)}
-swap(
-    Target("x", "collective"), collective, Hooks(found["begin"], found["end"], lambda token: None), [1], ["tensor", False, None, "group", "async_op"]
-)
-swap(Target("x", "phase"), phase, collectives._phases[2], [], [])
+calls, sources = Hooks(found["begin"], found["end"], lambda token: None), SourceFiles()
+swap(Target("x", "collective"), collective, calls, [1, "tensor", False, None, "group", "async_op"], sources)
+swap(Target("x", "phase"), phase, collectives._phases[2], [], sources)
 
 
-@of_torch
 def uncounted(tensor, op=None, group=None, async_op=False):
     """Do nothing."""
 
 
 code = 303  # Of an operation about groups: the same path without a row of the sums.
-swap(
-    Target("x", "uncounted"), uncounted, Hooks(found["begin"], found["end"], lambda token: None), [code], ["tensor", False, None, "group", "async_op"]
-)
+swap(Target("x", "uncounted"), uncounted, calls, [code, "tensor", False, None, "group", "async_op"], sources)
 
 
 def sums():

@@ -12,7 +12,6 @@ import resource
 import signal
 import sys
 import time
-import types
 
 import torch
 
@@ -23,6 +22,7 @@ from ddp_probe.traced.ledger.groups import Groups, Sums
 from ddp_probe.traced.ledger.phases import StepRing
 from ddp_probe.traced.patching import Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks, swap
+from ddp_probe.traced.patching.woven import SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, create
 
 inside = memoryview(mmap.mmap(-1, 4096)).cast("Q")
@@ -48,8 +48,9 @@ def write(path: str, fate: str, microseconds: int) -> None:
     file.before_flush = sums.put
     here, frames = Here(), Frames()
     calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
-    swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1], ["tensor", "src", None, "group", "async_op"])
-    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], [])
+    sources = SourceFiles()
+    swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1, "tensor", "src", None, "group", "async_op"], sources)
+    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], sources)
     end = time.monotonic_ns() + microseconds * 1000
     number = 0
     while True:
@@ -63,13 +64,6 @@ def write(path: str, fate: str, microseconds: int) -> None:
             ctypes.string_at(0) if fate == "segv" else os.abort()
 
 
-def foreign(function: types.FunctionType) -> None:
-    """Let the function come from torch's own file: only what is installed is left alone on the way to the job's line."""
-    function.__code__ = function.__code__.replace(co_filename=torch.__file__)
-
-
-for function in (all_reduce, step):
-    foreign(function)
 print("ready", flush=True)
 for line in sys.stdin:
     path, fate, microseconds = line.split("\t")

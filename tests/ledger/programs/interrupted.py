@@ -33,6 +33,7 @@ with socket.socket() as port:
 dist.init_process_group("gloo")
 collectives = lifecycle.session.collectives
 swapped = {swap.code for swap in collectives._swaps}
+originals = {swap.original for swap in collectives._swaps}
 tensor, weight = torch.zeros(3), torch.zeros(3, requires_grad=True)
 optimizer = torch.optim.SGD([weight], 0.1)
 
@@ -45,6 +46,12 @@ def reduce():
 def asynchronous():
     """Make one and wait for its work."""
     dist.all_reduce(tensor, async_op=True).wait()
+
+
+def dropped():
+    """Make one and let its work go; the next one closes its record."""
+    dist.all_reduce(tensor, async_op=True)
+    dist.barrier()
 
 
 def objects():
@@ -84,20 +91,20 @@ def refused_backward():
 
 
 class Handler:
-    """Raises at the bytecode with this number."""
+    """Raises at the bytecode with this number, of ours or of functions with these codes."""
 
-    def __init__(self, at):
+    def __init__(self, at, codes=swapped, files=HOT):
         self.at = at
+        self.codes = codes
+        self.files = files
         self.seen = 0
         self.where = ""
 
     def __call__(self, frame, event, arg):
         """Be the trace function."""
         code = frame.f_code
-        if not code.co_filename.startswith(HOT) and code not in swapped:
+        if not code.co_filename.startswith(self.files) and code not in self.codes:
             return None
-        if code.co_name == "gone" or (frame.f_back and frame.f_back.f_code.co_name in ("gone", "_dropped")):
-            return None  # Called for a weak reference: the interpreter swallows what is raised there.
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         if event == "opcode":
@@ -111,6 +118,7 @@ class Handler:
 def interrupted(scenario, at):
     """Run it with an exception at this bytecode; return where that was, nothing if it has fewer."""
     handler = Handler(at)
+    collectives._works.look()  # What the last exception let go: each time, the scenario has the same bytecodes.
     sys.settrace(handler)
     try:
         scenario()
@@ -119,6 +127,21 @@ def interrupted(scenario, at):
     finally:
         sys.settrace(None)
     return "swallowed at " + handler.where if handler.where else ""
+
+
+def theirs(scenario):
+    """Return how many bytecodes the functions of torch's have themselves that ours are woven into."""
+    counter = Handler(0, originals, ())
+    for swap in collectives._swaps:
+        swap.function.__code__ = swap.original
+    sys.settrace(counter)
+    try:
+        scenario()
+    finally:
+        sys.settrace(None)
+        for swap in collectives._swaps:
+            swap.function.__code__ = swap.code
+    return counter.seen
 
 
 def wrong(found, every={}):  # noqa: B006  # Every record so far; the ring forgets.
@@ -164,7 +187,7 @@ def read():
 
 
 def tried(scenario):
-    """Interrupt it at each of its bytecodes; return how many it has, and what was wrong after which."""
+    """Interrupt it at each of its bytecodes; return how many of them are ours, and what was wrong after which."""
     scenario()
     before = times(read())
     scenario()
@@ -185,7 +208,7 @@ def tried(scenario):
         found += wrong(after)
         if {name: count - before.get(name, 0) for name, count in times(after).items()} != once:
             found.append("phases: %s" % times(after))
-    return at - 1, found and [places[-EVERY:], found]
+    return at - 1 - theirs(scenario), found and [places[-EVERY:], found]
 
 
 scenarios = [globals()[name] for name in sys.argv[1:]]
