@@ -90,6 +90,14 @@ def caller_package(start_frame: Optional[FrameType] = None) -> str:
     return ""
 
 
+def is_called_by(module: str, function: str) -> bool:
+    """Return whether the innermost frame outside the probe is this function."""
+    walked: Optional[FrameType] = sys._getframe(1)
+    while walked is not None and within(module_of(walked), PROBE):
+        walked = walked.f_back
+    return walked is not None and walked.f_code.co_name == function and module_of(walked) == module
+
+
 # The Python stacks of all threads, read without importing, waiting or touching a source file.
 
 _OUTER, _INNER = 24, 40

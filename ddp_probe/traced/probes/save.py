@@ -7,6 +7,7 @@ from typing import Any, Optional
 from ddp_probe.shared import schema
 from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
+from ddp_probe.traced.facts.call_site import is_called_by
 from ddp_probe.traced.facts.checkpoint_file import is_checkpoint, storage_path
 from ddp_probe.traced.patching import Call
 from ddp_probe.traced.probes import Begun, Probe
@@ -36,8 +37,8 @@ class Save(Probe):
     cost = "Two stats per save, and one of the file system if the save fails."
 
     def begin(self, call: Call) -> Optional[schema.Save]:
-        """Record the path and what stands there now."""
-        if _puts_something_else(call):
+        """Record the path and what stands there now; a tensor that is pickled is no checkpoint."""
+        if _puts_something_else(call) or is_called_by("torch.storage", "__reduce__"):
             return None
         path = _path(call)
         if path is None:
