@@ -38,6 +38,23 @@ torch.load(stream)
 """
 
 
+OPENED = """
+import ddp_probe; ddp_probe.activate()
+import torch
+torch.save(1, "by_path.pt")
+with open("opened.pt", "wb") as file:
+    torch.save(2, file)
+"""
+
+
+def test_a_file_that_the_job_opened(run_python, clean_env, tmp_path, read_events):
+    """A save into a file that the job has opened says so: its path stands at another call."""
+    done = run_python(OPENED, env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    saves = [event for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "checkpoint.save" and event["phase"] == "begin"]
+    assert [(event["path"], event.get("opened")) for event in saves] == [("by_path.pt", None), ("opened.pt", True)]
+
+
 def test_only_checkpoints_are_recorded(run_python, clean_env, tmp_path, read_events):
     """Pickles, queues, copies, objects for other ranks and DataLoader workers leave no save and no load; torch.save and torch.load do."""
     done = run_python(CODE, env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")), cwd=tmp_path)

@@ -43,10 +43,12 @@ class Save(Probe):
         path = _path(call)
         if path is None:
             return schema.Save(path="<stream>", by=_by(call))
-        state = _stat(path)
+        state, opened = _stat(path), _is_opened(call)
         if state is None:
-            return schema.Save(path=masked(path, 1000), existed=False, by=_by(call))
-        return schema.Save(path=masked(path, 1000), existed=True, inode=state.st_ino, size=state.st_size, mtime=state.st_mtime, by=_by(call))
+            return schema.Save(path=masked(path, 1000), opened=opened, existed=False, by=_by(call))
+        event = schema.Save(path=masked(path, 1000), opened=opened, existed=True, by=_by(call))
+        event.inode, event.size, event.mtime = state.st_ino, state.st_size, state.st_mtime
+        return event
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Save]:
         """Record the size; the same inode as before means that the file was written in place."""
@@ -87,6 +89,11 @@ def _path(call: Call) -> Optional[str]:
         file = target if type(target) is io.FileIO else target.raw
         return file.name if type(file) is io.FileIO and type(file.name) is str else None
     return storage_path(target)
+
+
+def _is_opened(call: Call) -> Optional[bool]:
+    target: Any = call.arguments().get(_PATHS.get(call.label, ""))
+    return True if any(type(target) is kind for kind in _FILES) else None
 
 
 def _stat(path: str) -> Optional[os.stat_result]:
