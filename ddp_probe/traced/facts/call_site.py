@@ -7,13 +7,14 @@ from types import CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
 from ddp_probe.shared import threads
-from ddp_probe.shared.own_code import foreign, framework, of_installed_program, package, starts_a_child
+from ddp_probe.shared.own_code import foreign, framework, of_installed_program, package, standard, starts_a_child
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.traced.facts.birth import cpu_of_children
 
 _FRAMES = 200
 _CHARACTERS = 500
 _THROUGH = 8
+_PROGRAM = ("__main__", "__mp_main__")  # The second in a child of multiprocessing.
 
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
@@ -58,8 +59,14 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
                 return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back
-    own = of_installed_program([frame.f_code.co_filename for frame in inside])
+    own = of_installed_program([frame.f_code.co_filename for frame in inside], _launched(inside))
     return (None, _sites(inside)) if own is None else (site(inside[own].f_code, inside[own].f_lineno), _sites(inside[:own]))
+
+
+def _launched(frames: List[FrameType]) -> str:
+    """Return the file of the program that was launched, if it is among these frames, innermost first."""
+    programs = (frame.f_code.co_filename for frame in reversed(frames) if module_of(frame) in _PROGRAM)
+    return next((file for file in programs if not standard(file)), "")
 
 
 def _sites(frames: List[FrameType]) -> List[Site]:
