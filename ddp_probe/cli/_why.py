@@ -4,7 +4,7 @@ import sys
 
 from ddp_probe.shared.errors import ProbeError
 
-# Of a job that was started with `run`, the installation is no reason.
+# A job that was started with `run` needs no installation.
 _SINGLE = (
     "'python -m ddp_probe run' needs no installation; but a program of one process has a run only once it makes a call that is recorded, "
     "such as init_process_group, a wrap in DDP, torch.save or torch.load."

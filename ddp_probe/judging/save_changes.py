@@ -1,4 +1,4 @@
-"""Where a change of a save can be written: at the job's own call, whatever its shape, or in words that name what makes the call."""
+"""Writes the change of a save at the job's own call, whatever its shape, or in words that name what makes the call."""
 
 import ast
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -67,7 +67,7 @@ class _Save(NamedTuple):
 def whole(site: Site, keyword: str, *, opened: bool, others: bool) -> change.Change:
     """Let a save write to a temporary name, and rename the file when it is whole.
 
-    opened: the job has opened the file itself. others: the same line also saves what is no path.
+    opened: the job has opened the file itself. others: the same line also saves what is not a path.
     """
     if job_calls.source(site) is None and not opened and not others:
         return _as_it_is(site, keyword)

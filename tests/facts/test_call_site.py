@@ -146,7 +146,7 @@ def test_a_script_of_a_framework_is_the_job():
 
 @pytest.mark.parametrize("file", ["ray/_private/workers/default_worker.py", "torch/distributed/run.py", "accelerate/commands/launch.py"])
 def test_what_starts_programs_is_not_the_job(file):
-    """The main module of a launcher or a worker of a framework is no program of the job."""
+    """The main module of a launcher or a worker of a framework is not a program of the job."""
     packages = "/env/lib/python3.9/site-packages/"
     found, _ = alone(made("__main__", packages + file), made("torch.b", packages + "torch/b.py"))
     assert found is None

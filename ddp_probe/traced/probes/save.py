@@ -37,7 +37,7 @@ class Save(Probe):
     cost = "Two stats per save, and one of the file system if the save fails."
 
     def begin(self, call: Call) -> Optional[schema.Save]:
-        """Record the path and what stands there now; a tensor that is pickled is no checkpoint."""
+        """Record the path and what stands there now; a tensor that is pickled is not a checkpoint."""
         if _puts_something_else(call) or is_called_by("torch.storage", "__reduce__"):
             return None
         path = _path(call)
