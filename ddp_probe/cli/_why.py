@@ -4,6 +4,12 @@ import sys
 
 from ddp_probe.shared.errors import ProbeError
 
+# A job that was started with `run` needs no installation.
+_SINGLE = (
+    "'python -m ddp_probe run' needs no installation; but a program of one process has a run only once it makes a call that is recorded, "
+    "such as init_process_group, a wrap in DDP, torch.save or torch.load."
+)
+
 
 def add(exc: ProbeError) -> None:
     """Add the reason to an error about a folder without runs; other errors stay unchanged."""
@@ -13,7 +19,7 @@ def add(exc: ProbeError) -> None:
         why, remedy = _first_problem()
     except Exception:  # this interpreter cannot start a child: report the original error
         return
-    exc.why = "%s %s" % (exc.why, why)
+    exc.why = "%s %s %s" % (exc.why, why, _SINGLE)
     exc.what_to_do = "%s, then run the job again. %s" % (remedy.rstrip("."), exc.what_to_do) if remedy else exc.what_to_do
 
 

@@ -14,6 +14,7 @@ from ddp_probe.shared.schema import Site
 
 # What the names stand for, if the call's source is not available.
 _PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "next(model.parameters()).device"}
+LONGEST = 80  # Characters of the job's code that a sentence repeats.
 Names = Dict[str, str]  # What the names stand for in the job's call.
 
 # Which call of a line is meant; own_change.py has the patterns.
@@ -38,6 +39,8 @@ class Argument(NamedTuple):
     def clause(self, names: Optional[Names] = None) -> str:
         """Return the edit without its place; empty if the job's call shows that there is nothing to do."""
         known = names or {}
+        if known.get("hidden"):
+            return self._out_of(known)
         if names is not None and "was" not in names and (not self.value or not self.add):
             return ""
         if not self.value:
@@ -47,6 +50,16 @@ class Argument(NamedTuple):
         if self.name and self.position != 0 and not by_position:
             return "write %s=%s%s" % (self.name, value, "" if self.add or "was" in known else ", if it is given")
         return "write %s in place of %s" % (value, known.get("was") or self.was or "the argument")
+
+    def _out_of(self, names: Names) -> str:
+        """Return the edit of an argument that *args or **kwargs may hold."""
+        if not self.value:
+            return "take %s out of what %s holds, if it is there" % (self.name, names["hidden"])
+        value = plain(self.value, **{"was": self.was or _PLAIN["was"], **names})
+        if self.add and "into" in names:
+            return "write %s in place of **%s" % (merged(names["into"], self.name, value), names["into"])
+        if_given = "" if self.add else ", if it is there"
+        return "give %s=%s in place of what %s holds%s" % (self.name or "the argument", value, names["hidden"], if_given)
 
 
 class Lines(NamedTuple):
@@ -98,6 +111,35 @@ class Rewritten(NamedTuple):
         """Return the edit without its place."""
         text = self.empty if self.empty and names is not None and not names["args"] else self.text
         return "write %s in place of %s" % (plain(text, **{"args": "local_rank", "first": "local_rank", **(names or {})}), self.name)
+
+
+class Swapped(NamedTuple):
+    """Code that stands at a place of the job's source is replaced; both texts are exact."""
+
+    site: Optional[Site]
+    column: int
+    was: str
+    now: str
+    imports: Tuple[str, ...] = ()
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        was = " ".join(self.was.split())
+        return "write %s in place of %s" % (" ".join(self.now.split()), was if len(was) <= LONGEST else "the call")
+
+
+class Added(NamedTuple):
+    """Lines are added before a line, or after it; they are exact."""
+
+    site: Optional[Site]
+    lines: Tuple[str, ...]
+    indent: str
+    after: bool = False
+    imports: Tuple[str, ...] = ()
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "write: %s" % "; ".join(" ".join(line.split()) for line in self.lines)
 
 
 class Import(NamedTuple):
@@ -166,7 +208,8 @@ class LaunchCommand(NamedTuple):
 
 
 NAMED = (Argument, Lines, Instead, Rewritten)  # Edits of one call, whose code takes names from it.
-InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, ConfigLine]
+EXACT = (Swapped, Added)  # Edits whose code is made from the job's source already.
+InSource = Union[Argument, Lines, Instead, Rewritten, Swapped, Added, Import, Key, Spelling, ConfigLine]
 Edit = Union[InSource, Variable, LaunchCommand]
 Change = Sequence[Union[Edit, str]]  # A string is a sentence that follows: an alternative, or something that only a person can do.
 
@@ -204,6 +247,11 @@ def _is_one(code: str) -> bool:
         return not isinstance(ast.parse(code, mode="eval").body, (ast.Tuple, ast.GeneratorExp))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+
+
+def merged(star: str, name: str, value: str) -> str:
+    """Return a dictionary that is passed on, with one entry that counts more than its own."""
+    return "**{**%s, '%s': %s}" % (star, name, value)
 
 
 def one_line(lines: Sequence[str], condition: str = "") -> str:
@@ -245,11 +293,11 @@ def _head(edit: InSource) -> str:
         of = ", in the call of %s(…)," % capital(edit.call) if isinstance(edit, Argument) else ""
         return "In %s%s" % (edit.site.file if edit.site is not None else "the program", of)
     where = "%s:%d" % (edit.site.file, edit.site.line) if edit.site is not None and edit.site.file else "the line that the traceback names"
-    return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, Lines) else "At", where)
+    return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, (Lines, Added)) else "At", where)
 
 
 def _imports(edit: InSource) -> Tuple[str, ...]:
-    return edit.imports if isinstance(edit, NAMED) else ()
+    return edit.imports if isinstance(edit, (*NAMED, *EXACT)) else ()
 
 
 def _outside(edit: Union[Variable, LaunchCommand]) -> str:

@@ -13,6 +13,7 @@ from ddp_probe.shared.own_code import foreign, of_installed_program
 from ddp_probe.shared.schema import Site
 
 _STARTS_CHILDREN = Expression(r"[/\\]multiprocessing[/\\](?:spawn|forkserver)\.py$")
+_RUNS_MODULES = Expression(r"^<frozen runpy>$|[/\\]runpy\.py$")
 _BEGINS = ("spawn_main", "main")  # What the command lines of multiprocessing call; no line of a program does.
 
 
@@ -27,7 +28,9 @@ def job_line(frames: Sequence[Site]) -> Optional[Site]:
     if place is not None:
         return frames[place]
     inner = list(reversed(frames))
-    program = of_installed_program([frame.file for frame in inner])
+    first = next((frame for frame in frames if not _RUNS_MODULES.search(frame.file)), None)
+    launched = first.file if first is not None and first.function == "<module>" else ""
+    program = of_installed_program([frame.file for frame in inner], launched)
     return None if program is None else inner[program]
 
 

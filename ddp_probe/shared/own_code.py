@@ -20,6 +20,8 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\]([^/\\.]+)$")
 _FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen " % (_INSTALLED.pattern, _COMMAND.pattern))
+# What starts programs in a library of training: its launchers, command lines and workers.
+_STARTS = re.compile(r"[/\\](?:\w*launch\w*|run(?:ner)?|cli|commands?|elastic|workers?|_private|__main__)(?:\.py$|[/\\])")
 _FILES = 10_000
 _TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)
 _INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
@@ -44,6 +46,11 @@ def foreign(file: str) -> bool:
         if len(_known) < _FILES:
             _known[file] = found
     return found
+
+
+def standard(file: str) -> bool:
+    """Return whether a file is of the standard library, as what runs a program by python -m."""
+    return file.startswith((_STANDARD, "<")) and not package(file)
 
 
 def starts_a_child(code: CodeType) -> bool:
@@ -76,11 +83,23 @@ def package(file: str) -> str:
     return found.group(1) if found else ""
 
 
-def of_installed_program(files: Sequence[str]) -> Optional[int]:
+def _is_a_program(file: str) -> bool:
+    """Tell whether a program is a script that a library of training brings, or that lies among a Python's files without being of a package."""
+    name, inside = package(file), _INSTALLED.search(file)
+    if standard(file) or _COMMAND.search(file) or _STARTS.search(file, inside.end() if inside is not None else file.rfind(os.sep)):
+        return False
+    return not name or name in _STARTERS or name in PLUGINS
+
+
+def of_installed_program(files: Sequence[str], launched: str = "") -> Optional[int]:
     """Return which of these files, innermost first and none of them the job's own, stands for the job: where all of its program is installed.
 
-    That is the innermost one of the package that was started, be it by python -m; else the command that was started.
+    That is the innermost one of the package that was started, be it by python -m; else the command that was started. Of a library of training,
+    it is only what lies beside the program, or below: `launched` is the program's file. Of what starts programs nothing is the job's.
     """
+    if launched and _is_a_program(launched):
+        beside = os.path.dirname(launched) + os.sep
+        return next((index for index, file in enumerate(files) if file.startswith(beside)), None)
     packages = [package(file) for file in files]
     program = next((name for name in reversed(packages) if name and name not in _STARTERS and name not in PLUGINS), "")
     if program:

@@ -484,6 +484,7 @@ class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
 
     by: Annotated[str, _doc("What writes it; unset for torch.save.")] = ""
     path: Annotated[str, _doc("As given, secrets masked; <stream> for what is not a path.")] = ""
+    opened: Annotated[Optional[bool], _doc("The path is of a file that the job had opened.")] = None
     existed: Annotated[Optional[bool], _doc("The file already existed.")] = None
     in_place: Annotated[Optional[bool], _doc("Written directly to the path, so that a reader can find it half written.")] = None
     size: Annotated[Optional[int], _doc("Bytes of the file that is there.")] = None

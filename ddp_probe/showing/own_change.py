@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.rule import Finding
@@ -58,18 +58,20 @@ def applied(lines: List[str], edits: Sequence[change.InSource]) -> Optional[List
         changed = _with_edit(changed, edit) if changed is not None else None
     for module in dict.fromkeys(module for edit in edits for module in _modules(edit)):
         changed = added(changed, module) if changed is not None else None
-    return changed if changed != lines else None
+    if changed is None or changed == lines or (job_calls.parsed(changed) is None and job_calls.parsed(lines) is not None):
+        return None
+    return changed
 
 
 def _modules(edit: change.InSource) -> Tuple[str, ...]:
     if isinstance(edit, change.Import):
         return (edit.module,)
-    return edit.imports if isinstance(edit, (change.Argument, change.Lines, change.Instead, change.Rewritten)) else ()
+    return edit.imports if isinstance(edit, (*change.NAMED, *change.EXACT)) else ()
 
 
 def _order(edit: change.InSource) -> Tuple[int, int]:
     line = -edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0
-    if isinstance(edit, change.Lines):
+    if isinstance(edit, (change.Lines, change.Added)):
         return line, -1 if edit.after else 2
     return (1, 0) if isinstance(edit, (change.Key, change.Spelling)) else (line, 0)
 
@@ -79,6 +81,8 @@ def _with_edit(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
         return [*lines, edit.line]
     if isinstance(edit, change.Import):
         return lines
+    if isinstance(edit, change.EXACT):
+        return _exact(lines, edit)
     tree = job_calls.parsed(lines)
     if tree is None:
         return None
@@ -105,6 +109,18 @@ def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
 # --- the edits
 
 
+def _exact(lines: List[str], edit: Union[change.Swapped, change.Added]) -> Optional[List[str]]:
+    row = edit.site.line - 1 if edit.site is not None else -1
+    if not 0 <= row < len(lines):
+        return None
+    if isinstance(edit, change.Added):
+        at = row + 1 if edit.after else row
+        return [*lines[:at], *(edit.indent + line for line in edit.lines), *lines[at:]]
+    flat = "\n".join(lines)
+    at = sum(len(line) + 1 for line in lines[:row]) + edit.column
+    return _cut(flat, at, at + len(edit.was), edit.now) if flat.startswith(edit.was, at) else None
+
+
 def _argument(in_source: job_calls.CallInSource, tree: ast.Module, edit: change.Argument) -> Optional[List[str]]:
     given = job_calls.given(in_source.call, edit)
     if not edit.value:
@@ -115,21 +131,24 @@ def _argument(in_source: job_calls.CallInSource, tree: ast.Module, edit: change.
     if given is not None:
         text = job_calls.filled(edit.replace or edit.value, {**names, "was": job_calls.operand(in_source.lines, given)})
         return _replaced(in_source.lines, given, text) if text is not None else None
-    if not edit.name or "$was" in edit.value:
+    if not edit.name or "$was" in edit.value or job_calls.is_hidden(in_source.call, edit):
         return None
     text = job_calls.filled(edit.value, names)
-    return _with(in_source, edit.name, text) if text is not None else None
+    return _with(in_source, edit.name, text, into=not edit.replace) if text is not None else None
 
 
-def _with(in_source: job_calls.CallInSource, name: str, value: str) -> List[str]:
-    """Return the lines with one more keyword; it goes before a final `**`."""
+def _with(in_source: job_calls.CallInSource, name: str, value: str, into: bool = False) -> List[str]:
+    """Return the lines with one more keyword; it goes before a final `**` or, as that may hold it already, into it."""
     spans, text = _spans(in_source), "%s=%s" % (name, value)
     star = next((span for span in spans if span.name == "**"), None)
     if star is None:
         return _appended(in_source.lines, in_source.call, spans[-1] if spans else None, text)
     flat = "\n".join(in_source.lines)
-    margin = _margin(flat, star)
-    return _cut(flat, star.start, star.start, text + (",\n" + margin if not margin.strip() else ", "))
+    if not into:
+        margin = _margin(flat, star)
+        return _cut(flat, star.start, star.start, text + (",\n" + margin if not margin.strip() else ", "))
+    held = re.sub(r"\A\*\*\s*", "", flat[star.start : star.end])
+    return _cut(flat, star.start, star.end, change.merged(held, name, value))
 
 
 def _without(in_source: job_calls.CallInSource, edit: change.Argument) -> List[str]:

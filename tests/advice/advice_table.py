@@ -98,6 +98,7 @@ OTHERS = (
     Row("--local_rank", ("DDP403",), "10_local_rank_dash", "", "python -m torch.distributed.launch " + TORCHRUN[9:], stacks=("legacy",)),
     Row("a file that is being written", ("DDP503",), "06_load_while_written", "rank 1. loaded", TORCHRUN),
     Row("a file that mmengine is writing", ("DDP503",), "mmengine_saves", "loaded", TORCHRUN),
+    Row("a file that a helper is writing", ("DDP503",), "saves_on_master", "loaded", TORCHRUN),
     Row("a file that all ranks write", ("DDP525",), "all_ranks_save", "saved 4", TORCHRUN),
     Row("a folder that nobody makes", ("DDP521",), "folder_that_nobody_makes", "saved", TORCHRUN),
     Row("a method that all ranks call", ("DDP525",), "each_rank_keeps", "saved 4", TORCHRUN),

@@ -467,6 +467,8 @@ output_device=self.args.gpu if next(self.net.parameters()).device.type != 'cpu' 
             "the function under another name",
             "from torch import load as read\n¶state = read(path)\n⇒\nfrom torch import load as read\nstate = read(path, map_location='cpu')\n",
         ),
+        ("options passed on", "¶state = torch.load(path, **options)\n⇒\nstate = torch.load(path, **{**options, 'map_location': 'cpu'})\n"),
+        ("all arguments passed on", "def load(*args, **kwargs):\n¶    return torch.load(*args, **kwargs)\n"),
         ("two in a line", "¶a, b = torch.load(one), torch.load(two)\n"),
     ),
     *_of(
@@ -528,7 +530,7 @@ output_device=self.args.gpu if next(self.net.parameters()).device.type != 'cpu' 
             """
             ¶net = MMDistributedDataParallel(net, **options)
             ⇒
-            net = MMDistributedDataParallel(net, find_unused_parameters=True, **options)
+            net = MMDistributedDataParallel(net, **{**options, 'find_unused_parameters': True})
             """,
         ),
     ),

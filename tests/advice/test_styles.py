@@ -8,7 +8,7 @@ import pytest
 from style_table import STYLES, Style
 
 from ddp_probe.judging import examples
-from ddp_probe.judging.change import NAMED, Import
+from ddp_probe.judging.change import EXACT, NAMED, Import
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
 from ddp_probe.judging.rules import modules, rule_of
@@ -52,7 +52,7 @@ def test_the_change_fits_another_style(style: Style, tmp_path: Path) -> None:
     assert bool(lines) == bool(style.after), lines
     finding = _of_the_program(style, file)
     if style.after:
-        after = applied(style.before.splitlines(), [edit for edit in finding.edits if isinstance(edit, (*NAMED, Import))])
+        after = applied(style.before.splitlines(), [edit for edit in finding.edits if isinstance(edit, (*NAMED, *EXACT, Import))])
         assert "\n".join(after or []) + "\n" == style.after
         compile(style.after, "train.py", "exec")
     assert len(finding.remedy) > 20

@@ -183,6 +183,15 @@ def test_a_forgotten_install_is_told(run_python, tmp_path, command):
     assert "  what to do: %s; or, for one launch, %s -m ddp_probe run -- COMMAND, then run the job again." % (install, python) in done.stderr
 
 
+def test_run_with_a_single_process_that_records_nothing(run_python, tmp_path):
+    """After `run` of a program that makes no recorded call, the page names this reason beside the missing installation, which `run` does not need."""
+    (tmp_path / "train.py").write_text("import torch\nprint(torch.ones(2).sum())\n", encoding="utf-8")
+    done = run_python(["-m", "ddp_probe", "run", "--", sys.executable, "train.py"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = run_python(["-m", "ddp_probe", "report"], cwd=tmp_path).stderr
+    assert "'python -m ddp_probe run' needs no installation; but a program of one process has a run only once it makes a call" in told
+
+
 def test_says_which_run_it_is_and_when_it_was(run_python, repo, tmp_path):
     """A report says when its run began and with which command; without a path also how old it is, and that an old run may not be the one meant."""
     run = tmp_path / "ddp_probe_runs" / "20261122-084908-3106-8800"

@@ -139,6 +139,12 @@ CLIENTS = (
     Client("coverage", "elastic.py", _TORCHRUN + "--no_python coverage run -p elastic.py"),
     Client("pytest", "check_two_ranks.py", "pytest -q -p no:cacheprovider check_two_ranks.py", ("raises",)),
 )
+# The shapes of large code bases; they need no framework but mmengine, and run in tests/clients/test_code_bases.py.
+CODE_BASES = (
+    Client("solver", "with_solver.py", _TORCHRUN + "with_solver.py"),
+    Client("solver-swallows", "with_solver.py", _TORCHRUN + "with_solver.py card"),
+    Client("mmengine-validates", "with_validation.py", _TORCHRUN + "with_validation.py"),
+)
 # Those that scripts/client_table has besides; the last ones need packages that it names.
 WIDE = (
     Client("fsdp2", "with_fsdp2.py", _TORCHRUN + "with_fsdp2.py"),

@@ -3,6 +3,8 @@
 import os
 import random
 
+from ddp_probe.judging import examples
+from ddp_probe.judging.judge import judge
 from ddp_probe.judging.load_calls import Saves, whole
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import LoggedProcess
@@ -47,3 +49,11 @@ def test_the_last_save_before_a_load_has_ended_well() -> None:
 
     assert [line(at[0] - 0.5), line(at[0]), line(at[2] - 0.5), line(at[2] + 99)] == [0, 2, 2, 6]
     assert line(at[2], "out/b.pt") == 0
+
+
+def test_a_file_that_is_cut_is_not_mended_by_another_save() -> None:
+    """No remedy is offered for a checkpoint that has lost its end: atomic-save acts on later saves."""
+    logs = [example.log for example in examples.of("checkpoint-truncated") if example.answer == "found"]
+    findings = [finding for log in logs for finding in judge(from_lines(log.strip())).findings if finding.id == "DDP501"]
+    assert len(findings) > 2
+    assert {finding.fix for finding in findings} == {""}

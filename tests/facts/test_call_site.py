@@ -129,6 +129,37 @@ def test_an_installed_program_is_the_job():
     assert [each.file for each in between] == [packages + "accelerate/a.py", packages + "torch/b.py"]
 
 
+def test_a_script_of_a_framework_is_the_job():
+    """Of a script that a framework brings, its own line is the job's, or that of a module below it; the framework's other modules are libraries."""
+    packages = "/run/env/lib/python3.9/site-packages/accelerate/"
+    script = made("__main__", packages + "test_utils/scripts/test_script.py")
+    libraries = [made("accelerate.accelerator", packages + "accelerator.py"), made("torch.b", "/run/env/lib/python3.9/site-packages/torch/b.py")]
+    found, between = alone(made("runpy", "<frozen runpy>"), script, *libraries)
+    assert found is not None
+    assert found.file == packages + "test_utils/scripts/test_script.py"
+    assert [os.path.basename(each.file) for each in between] == ["accelerator.py", "b.py"]
+    below = made("accelerate.test_utils.scripts.external_deps.part", packages + "test_utils/scripts/external_deps/part.py")
+    found, _ = alone(made("runpy", "<frozen runpy>"), script, below, *libraries)
+    assert found is not None
+    assert found.file.endswith("external_deps/part.py")
+
+
+@pytest.mark.parametrize("file", ["ray/_private/workers/default_worker.py", "torch/distributed/run.py", "accelerate/commands/launch.py"])
+def test_what_starts_programs_is_not_the_job(file):
+    """The main module of a launcher or a worker of a framework is not a program of the job."""
+    packages = "/env/lib/python3.9/site-packages/"
+    found, _ = alone(made("__main__", packages + file), made("torch.b", packages + "torch/b.py"))
+    assert found is None
+
+
+def test_a_program_among_the_files_of_a_python():
+    """A program in a Python's own folder that is of no package, and a child of multiprocessing that runs it, are the job's."""
+    for name in ("__main__", "__mp_main__"):
+        found, _ = alone(made(name, "/opt/app/lib/python3.9/train.py"), made("torch.b", "/env/lib/python3.9/site-packages/torch/b.py"))
+        assert found is not None
+        assert found.file == "/opt/app/lib/python3.9/train.py"
+
+
 def test_a_command_of_the_jobs_own_is_the_job():
     """A script in bin/ without an ending, which calls torch itself, is the job's line for want of another."""
     found, _ = alone(made("__main__", "/work/bin/train"), made("torch.b", "/env/lib/python3.9/site-packages/torch/b.py"))

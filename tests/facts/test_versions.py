@@ -77,3 +77,44 @@ def test_at_least():
 def test_packages_are_spelt_as_imported():
     """The table's keys are names that an import statement takes."""
     assert all(name.isidentifier() for name in module.PACKAGES)
+
+
+SKEWED = """
+import os, sys
+where, imports = sys.argv[1:]
+sys.path.insert(0, where)
+import torch
+if imports == "yes":
+    import torchvision
+from ddp_probe.traced.facts.versions import versions
+print(versions().get("torchvision"))
+"""
+
+
+def _told(tmp_path, imports):
+    done = subprocess.run([sys.executable, "-c", SKEWED, str(tmp_path), imports], stdout=subprocess.PIPE, check=True, timeout=60)
+    return done.stdout.decode().strip()
+
+
+def test_one_source_for_an_installed_distribution(tmp_path):
+    """Whether a rank has imported a package or not, it gives one version, although __version__ has a label that the wheel's name lacks."""
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text("__version__ = '0.28.0+cu130'\n")
+    (tmp_path / "torchvision-0.28.0.dist-info").mkdir()
+    assert {_told(tmp_path, imports) for imports in ("yes", "no")} == {"0.28.0"}
+
+
+def test_a_clone_before_the_installed_one(tmp_path):
+    """Of a package that is imported from a clone, __version__ counts; as long as nobody has imported it, nothing is said of it."""
+    installed_, clone = tmp_path / "installed", tmp_path / "clone"
+    for folder, number in ((installed_, "0.28.0"), (clone, "0.29.0a0")):
+        (folder / "torchvision").mkdir(parents=True)
+        (folder / "torchvision" / "__init__.py").write_text("__version__ = %r\n" % number)
+    (installed_ / "torchvision-0.28.0.dist-info").mkdir()
+    both = "%s'); sys.path.insert(1, '%s" % (clone, installed_)
+    code = SKEWED.replace("sys.path.insert(0, where)", "sys.path.insert(0, '%s')" % both)
+    told = [
+        subprocess.run([sys.executable, "-c", code, "-", imports], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode().strip()
+        for imports in ("yes", "no")
+    ]
+    assert told == ["0.29.0a0", "None"]

@@ -46,6 +46,15 @@ def test_an_installed_program_is_the_job():
     assert job_line([*started, inner, library("accelerate/a.py"), library("torch/b.py")]) == inner
 
 
+@pytest.mark.parametrize("begins", ["<frozen runpy>", "/usr/lib/python3.8/runpy.py"])
+def test_a_script_of_a_framework_is_the_job(begins):
+    """Of a script that a framework brings, the line is its own; in a traceback that begins elsewhere, nothing of the framework is the job's."""
+    script = library("accelerate/test_utils/scripts/test_script.py", "<module>")
+    inner = [library("accelerate/accelerator.py"), library("torch/b.py")]
+    assert job_line([Site(begins, 198, "_run_module_as_main"), script, *inner]) == script
+    assert job_line([Site("/usr/lib/python3.8/threading.py", 9, "run"), script, *inner]) is None
+
+
 def test_a_line_of_torch_is_never_it():
     """If all frames are torch's, no line is the job's."""
     assert job_line([Site("<frozen runpy>", 198, "_run_code"), library("torch/distributed/run.py"), library("torch/distributed/hang.py")]) is None

@@ -207,6 +207,28 @@ def test_words_and_diff_have_one_source(tmp_path: Path) -> None:
     assert change.words(_group(site)) == "Before /train/t.py:9 write: if not torch.cuda.is_available(): dist.init() (with import os)."
 
 
+@pytest.mark.parametrize(
+    ("made", "body", "words"),
+    [
+        (_host, "s = torch.load(*args, **kw)", "give map_location='cpu' in place of what *args and **kw holds"),
+        (_host, "s = torch.load(path, **kw)", "write **{**kw, 'map_location': 'cpu'} in place of **kw"),
+        (_no_ids, "m = DDP(*args)", "take device_ids out of what *args holds, if it is there"),
+        (
+            _ids,
+            "m = DDP(model, **kw)",
+            "give device_ids=[local_rank] if next(model.parameters()).device.type != 'cpu' else None in place of what **kw holds",
+        ),
+    ],
+)
+def test_arguments_that_are_passed_on(tmp_path: Path, made: _Made, body: str, words: str) -> None:
+    """What a call passes on by * and ** is not taken for the argument that is meant: the words name what holds it."""
+    file = tmp_path / "train.py"
+    file.write_text(body + "\n", encoding="utf-8")
+    told = change.words(made(Site(str(file), 1, "main")), job_calls.names)
+    assert words in told
+    assert "(*" not in told
+
+
 @pytest.mark.parametrize(("made", "before", "after"), _CASES, ids=["%s %d" % (case[0].__name__, number) for number, case in enumerate(_CASES)])
 def test_words_give_the_code_of_the_diff(tmp_path: Path, made: _Made, before: str, after: str) -> None:
     """If the source is at hand, what the words say to write stands in the diff, letter for letter, and no name in it is made up."""

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Tuple
 
-from ddp_probe.judging import change
+from ddp_probe.judging import change, save_changes
 from ddp_probe.judging.ledgers import as_site
 from ddp_probe.judging.load_calls import STREAM, Broken, Race, Saves, broken, last_meeting, race, survived
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, failed, shown
@@ -11,6 +11,7 @@ from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
 
 RULE = Rule(
     id="DDP503",
@@ -28,6 +29,7 @@ RULE = Rule(
 
 
 # What a save calls its path, by what writes it; the other ones write folders.
+_BESIDE = "Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path)."
 _KEYWORDS = {"": "f", "put": "filename", "save_file": "filename"}
 
 
@@ -126,10 +128,20 @@ def _change(load: Broken, found: Race) -> change.Change:
         % place(load.call.site)
     )
     if found.save is None or found.save.begin.path == STREAM:
-        return ["Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
+        return [_BESIDE, readers]
     keyword = _KEYWORDS.get(found.save.begin.by.rpartition(".")[2])
     if keyword is None or not _is_of_the_job(found.save):
         return [readers]
     site = found.save.site
-    beside = change.Argument(site, change.SAVE, keyword, "str($was) + '.tmp'", 1, was="path")
-    return [beside, change.Lines(site, ("os.replace(str($second) + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]
+    if site is None:
+        return [_BESIDE, readers]
+    beside = save_changes.whole(site, keyword, opened=found.save.begin.opened is True, others=_saves_streams(found, site))
+    return [*beside, readers]
+
+
+def _saves_streams(found: Race, site: Site) -> bool:
+    """Tell whether the line that saved the file has also saved into memory, or into a file that the job had opened."""
+    saves = found.writer.calls(schema.Save) if found.writer is not None else ()
+    alike = [save.begin for save in saves if save.site is not None and (save.site.file, save.site.line) == (site.file, site.line)]
+    by = found.save.begin.by if found.save is not None else ""  # mmengine saves into memory first, by another call.
+    return any(begin.by == by and (begin.path == STREAM or begin.opened) for begin in alike)

@@ -21,7 +21,6 @@ RULE = Rule(
         "Load an older checkpoint, or write this one again. Write each checkpoint to a temporary name and rename it with os.replace(temporary, path)."
     ),
     needs=("checkpoint.load",),
-    fix="atomic-save",
     printed=(
         Printed(
             (

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from typing import Iterator, Optional
 
-from ddp_probe.judging import change, job_calls
+from ddp_probe.judging import change, job_calls, save_changes
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule
 from ddp_probe.judging.words import place
@@ -109,10 +109,10 @@ def _of_nobody(finding: Finding, failure: Failed, holder: Optional[LoggedProcess
     if holder is not None:
         verdict = "%s, and rank %s has saved into it: this rank was too early, or its host has another disk." % (lead, holder.rank)
         return replace(finding, verdict=verdict)
-    edit = change.Lines(failure.site, ("os.makedirs(os.path.dirname($second) or '.', exist_ok=True)",), ("os",), call=change.SAVE)
     verdict = lead + ", and no rank is recorded creating it or saving into it."
-    if any(isinstance(call.begin, schema.Save) for call in failure.calls):
-        return replace(finding, verdict=verdict, remedy=change.words([edit], job_calls.names), edits=[edit])
+    if failure.site is not None and any(isinstance(call.begin, schema.Save) for call in failure.calls):
+        made = save_changes.with_folder(failure.site)
+        return replace(finding, verdict=verdict, remedy=change.words(made, job_calls.names), edits=change.edits(made))
     remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)
     return replace(finding, verdict=verdict, remedy=remedy)
 

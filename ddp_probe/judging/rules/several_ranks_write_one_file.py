@@ -77,5 +77,7 @@ def _is_file(save: schema.Save) -> bool:
 
 
 def _change(first: Saved) -> change.Change:
+    if first[1].begin.opened:
+        return ["Open and save the file on one rank only, at %s: if torch.distributed.get_rank() == 0: …" % place(first[1].site)]
     call = change.Instead(first[1].site, change.SAVE, "torch.distributed.get_rank() == 0", imports=("torch.distributed",), name="the save")
     return [call] if not first[1].begin.through else [RULE.remedy]

@@ -1,6 +1,6 @@
 """Ranks run different versions of Python, torch or a library beside it."""
 
-from typing import Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Set
 
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.judging.skews import Skew, compare, started
@@ -93,7 +93,19 @@ def _compare(run: Run, name: str) -> Optional[Skew]:
         process.rank: process.started.versions[name] for process in run.processes if process.rank is not None and name in process.started.versions
     }
     launchers = [start.versions[name] for start in started(run) if name in start.versions]
-    return compare(name, values, launchers)
+    same = {} if name == "torch" else _labels([*values.values(), *launchers])
+    return compare(name, {rank: same.get(value, value) for rank, value in values.items()}, [same.get(value, value) for value in launchers])
+
+
+def _labels(versions: List[str]) -> Dict[str, str]:
+    """Return the versions whose local label says nothing, each with the version to compare it by.
+
+    Of 0.28.0+cu130 and 0.28.0 one may be __version__ and the other a wheel's name, which often lacks the label; 0.28.0+cpu differs from 0.28.0+cu130.
+    """
+    of: Dict[str, Set[str]] = {}
+    for version in versions:
+        of.setdefault(version.partition("+")[0], set()).add(version)
+    return {version: public for public, alike in of.items() if public in alike and len(alike) == 2 for version in alike}
 
 
 def _module(name: str) -> str:

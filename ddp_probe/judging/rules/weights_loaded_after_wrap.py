@@ -59,11 +59,17 @@ def _loads(wrapped: Wrapped) -> "List[LoggedCall[schema.Load]]":
     wrap = wrapped.call.until or wrapped.call.when
     left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.begin.group and call.when >= wrap), wrap + _SOON)
     until = min(left, wrap + _SOON)  # Without a group the ranks do not train together: a later load goes into another model.
-    return [call for call in wrapped.process.calls(schema.Load) if call.end is not None and call.failure is None and wrap <= call.when <= until]
+    succeeded = [call for call in wrapped.process.calls(schema.Load) if call.end is not None and call.failure is None]
+    return [call for call in succeeded if wrap <= call.when <= until and _from_a_file(call)]
+
+
+def _from_a_file(call: "LoggedCall[schema.Load]") -> bool:
+    """Tell whether a file was read: what is in memory came from another rank, a queue or a pickle, and is rarely a checkpoint."""
+    return _path(call)[:1] not in ("", "<")
 
 
 def _path(call: "LoggedCall[schema.Load]") -> str:
-    return call.begin.file.path if call.begin.file is not None and call.begin.file.path else "a checkpoint"
+    return call.begin.file.path if call.begin.file is not None else ""
 
 
 def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> str:

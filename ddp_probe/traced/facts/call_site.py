@@ -7,13 +7,14 @@ from types import CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
 from ddp_probe.shared import threads
-from ddp_probe.shared.own_code import foreign, framework, of_installed_program, package, starts_a_child
+from ddp_probe.shared.own_code import foreign, framework, of_installed_program, package, standard, starts_a_child
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.traced.facts.birth import cpu_of_children
 
 _FRAMES = 200
 _CHARACTERS = 500
 _THROUGH = 8
+_PROGRAM = ("__main__", "__mp_main__")  # The second in a child of multiprocessing.
 
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
@@ -58,8 +59,14 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
                 return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back
-    own = of_installed_program([frame.f_code.co_filename for frame in inside])
+    own = of_installed_program([frame.f_code.co_filename for frame in inside], _launched(inside))
     return (None, _sites(inside)) if own is None else (site(inside[own].f_code, inside[own].f_lineno), _sites(inside[:own]))
+
+
+def _launched(frames: List[FrameType]) -> str:
+    """Return the file of the program that was launched, if it is among these frames, innermost first."""
+    programs = (frame.f_code.co_filename for frame in reversed(frames) if module_of(frame) in _PROGRAM)
+    return next((file for file in programs if not standard(file)), "")
 
 
 def _sites(frames: List[FrameType]) -> List[Site]:
@@ -88,6 +95,14 @@ def caller_package(start_frame: Optional[FrameType] = None) -> str:
             return module.split(".", 1)[0]
         walked = walked.f_back
     return ""
+
+
+def is_called_by(module: str, function: str) -> bool:
+    """Return whether the innermost frame outside the probe is this function."""
+    walked: Optional[FrameType] = sys._getframe(1)
+    while walked is not None and within(module_of(walked), PROBE):
+        walked = walked.f_back
+    return walked is not None and walked.f_code.co_name == function and module_of(walked) == module
 
 
 # The Python stacks of all threads, read without importing, waiting or touching a source file.

@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 import sys
-from typing import Any, Dict, FrozenSet, Iterable, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared import accelerators
 from ddp_probe.shared.ours import ours
@@ -13,21 +13,24 @@ from ddp_probe.traced.facts.describe import namespace
 _DISTRIBUTION = re.compile(r"^([A-Za-z0-9._-]+?)-([0-9][^-]*)(?:-.*)?\.(?:dist-info|egg-info)$")
 _ENTRIES = 200  # of sys.path
 _NAMES = 20_000  # of one folder; the first one may be a data folder
+_PATH = 4096  # characters
 
 
 class Installed(NamedTuple):
-    """Importable top-level names, and versions by distribution."""
+    """Importable top-level names and the first folder that has each, and versions by distribution with the folder of each."""
 
-    modules: FrozenSet[str]
+    modules: Dict[str, str]
     versions: Dict[str, str]
+    folders: Dict[str, str]
 
 
-_last: Tuple[Tuple[str, ...], Installed] = ((), Installed(frozenset(), {}))
+_last: Tuple[Tuple[str, ...], Installed] = ((), Installed({}, {}, {}))
 
 
 def _scan(folders: Iterable[str]) -> Installed:
-    modules: Set[str] = set()
+    modules: Dict[str, str] = {}
     versions: Dict[str, str] = {}
+    of: Dict[str, str] = {}
     for folder in folders:
         try:
             with os.scandir(folder or ".") as entries:
@@ -38,9 +41,10 @@ def _scan(folders: Iterable[str]) -> Installed:
             match = _DISTRIBUTION.match(name) if name.endswith("-info") else None
             if match:
                 versions.setdefault(normal(match.group(1)), match.group(2))
+                of.setdefault(normal(match.group(1)), folder)
             elif name.endswith((".py", ".so", ".pyd")) or "." not in name:
-                modules.add(name.split(".", 1)[0])
-    return Installed(frozenset(modules), versions)
+                modules.setdefault(name.split(".", 1)[0], folder)
+    return Installed(modules, versions, of)
 
 
 def normal(name: str) -> str:
@@ -86,8 +90,8 @@ PACKAGES: Dict[str, Tuple[str, ...]] = {
 }
 
 
-def _text(value: Any) -> str:
-    return str.__str__(value)[:100] if issubclass(type(value), str) else ""  # torch's is a subclass of str
+def _text(value: Any, most: int = 100) -> str:
+    return str.__str__(value)[:most] if issubclass(type(value), str) else ""  # torch's is a subclass of str
 
 
 def _build() -> Dict[str, str]:
@@ -100,11 +104,31 @@ def _build() -> Dict[str, str]:
 
 
 def version_of(module: str) -> str:
-    """Return the version of a module, imported or only installed; empty if neither."""
-    text = _text(namespace(module).get("__version__"))
-    for name in (module, *PACKAGES.get(module, ()), *accelerators.distributions().get(module, ())):
-        text = text or installed().versions.get(normal(name), "")
-    return text
+    """Return the version of a module, imported or only installed; empty if that is unknown.
+
+    It comes from one source whether this process has imported the module or not, as a wheel's name may lack the end of __version__ (+cu130):
+    the name of the installed distribution, if the module lies beside it. A module from elsewhere (a clone, an editable installation) has
+    only its __version__. So has torch, as every process that is recorded imports it.
+    """
+    held = namespace(module)
+    text = _text(held.get("__version__"))
+    if module == "torch" and text:
+        return text
+    found = installed()
+    names = (normal(name) for name in (module, *PACKAGES.get(module, ()), *accelerators.distributions().get(module, ())))
+    name = next((name for name in names if name in found.versions), "")
+    if not name:
+        return text
+    return found.versions[name] if _lies_in(found.folders[name], module, held) else text
+
+
+def _lies_in(folder: str, module: str, held: Dict[str, Any]) -> bool:
+    """Tell whether a module is in a folder of sys.path, as a single file or as a package; one that is not imported, whether it would be."""
+    if held:
+        file = _text(held.get("__file__"), _PATH)
+        return os.path.abspath(folder or ".") in (os.path.dirname(file), os.path.dirname(os.path.dirname(file)))
+    first = installed().modules.get(module)
+    return first == folder or (first is None and module in accelerators.modules())
 
 
 def versions() -> Dict[str, str]:

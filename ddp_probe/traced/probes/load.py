@@ -6,6 +6,7 @@ from typing import Any, Optional
 from ddp_probe.shared import schema
 from ddp_probe.shared.ours import traceback_of
 from ddp_probe.traced.facts import checkpoint_file
+from ddp_probe.traced.facts.call_site import is_called_by
 from ddp_probe.traced.facts.describe import describe
 from ddp_probe.traced.facts.versions import at_least
 from ddp_probe.traced.patching import Call
@@ -29,8 +30,10 @@ class Load(Probe):
     states = True
     cost = "Two stats and three reads of at most 64 KiB per load, and one of at most 1 MiB if no storage's device is named in the first of them."
 
-    def begin(self, call: Call) -> schema.Load:
+    def begin(self, call: Call) -> Optional[schema.Load]:
         """Record the file as it is now, and the arguments."""
+        if is_called_by("torch.storage", "_load_from_bytes"):
+            return None  # A tensor in a pickle, be it from another rank, a queue or a copy: no checkpoint.
         given = call.arguments()
         if call.label != _TORCH:
             return schema.Load(by=call.label, file=checkpoint_file.stat_of(_source(call)), map_location=_map_location(given.get("device")))

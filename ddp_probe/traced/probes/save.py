@@ -7,6 +7,7 @@ from typing import Any, Optional
 from ddp_probe.shared import schema
 from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
+from ddp_probe.traced.facts.call_site import is_called_by
 from ddp_probe.traced.facts.checkpoint_file import is_checkpoint, storage_path
 from ddp_probe.traced.patching import Call
 from ddp_probe.traced.probes import Begun, Probe
@@ -36,16 +37,18 @@ class Save(Probe):
     cost = "Two stats per save, and one of the file system if the save fails."
 
     def begin(self, call: Call) -> Optional[schema.Save]:
-        """Record the path and what stands there now."""
-        if _puts_something_else(call):
+        """Record the path and what stands there now; a tensor that is pickled is not a checkpoint."""
+        if _puts_something_else(call) or is_called_by("torch.storage", "__reduce__"):
             return None
         path = _path(call)
         if path is None:
             return schema.Save(path="<stream>", by=_by(call))
-        state = _stat(path)
+        state, opened = _stat(path), _is_opened(call)
         if state is None:
-            return schema.Save(path=masked(path, 1000), existed=False, by=_by(call))
-        return schema.Save(path=masked(path, 1000), existed=True, inode=state.st_ino, size=state.st_size, mtime=state.st_mtime, by=_by(call))
+            return schema.Save(path=masked(path, 1000), opened=opened, existed=False, by=_by(call))
+        event = schema.Save(path=masked(path, 1000), opened=opened, existed=True, by=_by(call))
+        event.inode, event.size, event.mtime = state.st_ino, state.st_size, state.st_mtime
+        return event
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Save]:
         """Record the size; the same inode as before means that the file was written in place."""
@@ -86,6 +89,11 @@ def _path(call: Call) -> Optional[str]:
         file = target if type(target) is io.FileIO else target.raw
         return file.name if type(file) is io.FileIO and type(file.name) is str else None
     return storage_path(target)
+
+
+def _is_opened(call: Call) -> Optional[bool]:
+    target: Any = call.arguments().get(_PATHS.get(call.label, ""))
+    return True if any(type(target) is kind for kind in _FILES) else None
 
 
 def _stat(path: str) -> Optional[os.stat_result]:

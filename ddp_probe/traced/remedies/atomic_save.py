@@ -6,8 +6,9 @@ import os
 import shutil
 import socket
 import stat
+import time
 import zlib
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.checkpoint_file import path_of
@@ -89,6 +90,68 @@ def _started(pid: int) -> str:
     except ours(OSError):
         return ""
     return "" if fields[0] in (b"Z", b"X", b"x") else fields[19].decode("ascii")
+
+
+# What others are saving: a load waits for it, as the path has the file, or the newer one, only at the end of the save.
+
+_ENTRIES = 10_000  # of one folder
+_FOLDERS = 1_000
+_TICK = 0.05  # Seconds; two entries that are made within less may leave a folder with the same time.
+
+
+class _Quiet(NamedTuple):
+    """A folder in which no save was under way, by its time: a data set of many small files is looked through once."""
+
+    mtime_ns: int
+    since: float
+    sure: bool
+
+
+_quiet: Dict[str, _Quiet] = {}
+
+
+def stage_of(path: str) -> str:
+    """Return the folder in which another process is saving this path now; empty if none is."""
+    parent, base = os.path.split(os.path.realpath(path))
+    with suppress(OSError):
+        mtime_ns, known = os.stat(parent).st_mtime_ns, _quiet.get(parent)
+        same = known is not None and known.mtime_ns == mtime_ns
+        if known is not None and same and known.sure:
+            return ""
+        found = _stages(parent)
+        stage = next((each for each in found if is_underway(each, base)), "")
+        if not found:
+            if len(_quiet) >= _FOLDERS:
+                _quiet.clear()
+            since = known.since if known is not None and same else time.monotonic()
+            _quiet[parent] = _Quiet(mtime_ns, since, time.monotonic() - since > _TICK)
+        return stage
+    return ""
+
+
+def _stages(parent: str) -> List[str]:
+    with os.scandir(parent) as entries:
+        return [entry.path for entry in itertools.islice(entries, _ENTRIES) if entry.name.startswith(_PREFIX + "-")]
+
+
+def is_underway(folder: str, base: str) -> bool:
+    """Tell whether another process may still be saving a file of this name in a folder: it has the file, or none yet, and the process lives."""
+    saver = _saver(folder)
+    try:
+        names = os.listdir(folder)
+    except ours(OSError):
+        return False
+    if saver is None or (names and base not in names):
+        return False
+    if not is_here(folder):
+        return True
+    return saver.pid.isdecimal() and int(saver.pid) != os.getpid() and _started(int(saver.pid)) == saver.started
+
+
+def is_here(folder: str) -> bool:
+    """Tell whether the process that made this folder can be seen from here."""
+    saver = _saver(folder)
+    return saver is not None and saver.namespace == _namespace()
 
 
 # A folder beside a path, in which a file is written until it is whole and can replace the path in one step.

@@ -10,6 +10,7 @@ from ddp_probe.traced.facts.call_site import call_path
 from ddp_probe.traced.facts.checkpoint_file import look, path_of
 from ddp_probe.traced.patching import Call, Change
 from ddp_probe.traced.remedies import Remedy
+from ddp_probe.traced.remedies.atomic_save import is_here, is_underway, stage_of
 
 _QUIET = 0.05  # Seconds without a change after which a whole file counts as written; local file systems keep time to 10 ms.
 _STALLED = 30.0  # Seconds of watching without a change after which half a file counts as truncated.
@@ -65,13 +66,32 @@ class _Watched:
         return found.exists is not False and not found.error and (found.kind == "empty" or found.complete is False)
 
 
+class _Progress:
+    """A file that another process writes, and since when it has not grown."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.since = time.monotonic()
+        self.seen = _seen(path)
+
+    def stalled(self) -> bool:
+        """Look again; tell whether it has not changed for so long that its writer has probably ended."""
+        before, self.seen = self.seen, _seen(self.path)
+        if self.seen != before:
+            self.since = time.monotonic()
+        return time.monotonic() - self.since >= _STALLED
+
+
 class SettledLoad(Remedy):
     """torch.load waits, up to a limit, until a file that is being written is whole, and loads again if the file changed while it was read."""
 
     word = "settled-load"
     order = 90
     targets = ("torch.serialization:load",)
-    when = "The file is half written and still changing, or changed during the load. No collective is involved, so it cannot deadlock."
+    when = (
+        "The file is half written and still changing, changed during the load, or is being saved by atomic-save in another process. "
+        "No collective is involved, so it cannot deadlock."
+    )
     for_good = "Save to a temporary name and os.replace() it; or dist.barrier() after the save, on every rank."
     tries = _TRIES * 2  # given_up() comes first, and says so.
 
@@ -81,14 +101,17 @@ class SettledLoad(Remedy):
         path = path_of(given.get("f"))
         if path is None or not any(given.get("mmap") is each for each in (None, False)):  # A mapped file is read for as long as its tensors live.
             return None
-        watched = _Watched(path)
+        began = time.monotonic()
+        missing = _seen(path) is None
+        staged = self._after_a_save(call, path)
+        call.note = watched = _Watched(path)
         if watched.seen is None:
             return None
-        call.note = watched
         half = watched.half()
         first = "%d bytes, %s" % (watched.seen.size, "not whole" if half else "whole")
-        began = time.monotonic()
-        changed = _settle(watched, self._waits)
+        if staged:
+            first = "not there" if missing else "an older one"
+        changed = _settle(watched, self._waits) or staged
         if half and watched.half():
             self.declined(call, "%s is not whole, and nobody seems to be writing it" % path)
         elif half or changed:
@@ -104,10 +127,28 @@ class SettledLoad(Remedy):
         """Load again if the file changed during the load: the result may be half of one checkpoint and half of another."""
         return self._again(call, "may be a mixture", failed=False)
 
+    def _after_a_save(self, call: Call, path: str) -> bool:
+        """Wait for a save of this path by another process with atomic-save: until its end the path has no file, or an older one."""
+        stage, base = stage_of(path), os.path.basename(os.path.realpath(path))
+        if not stage:
+            return False
+        began, progress = time.monotonic(), _Progress(os.path.join(stage, base))
+        while is_underway(stage, base):
+            waited = time.monotonic() - began
+            if waited >= _LONGEST or (progress.stalled() and not is_here(stage)):
+                self.declined(call, "%s is not saved after %.0f s" % (path, waited))
+                return False
+            if waited > _PATIENCE:
+                self._waits_for(path)
+            time.sleep(_POLL)
+        return True
+
     def _again(self, call: Call, what: str, failed: bool) -> Optional[Change]:
         watched: Optional[_Watched] = call.note
         if watched is None:
             return None
+        if watched.loaded is None:
+            return self._first(call, watched, what)
         watched.look()
         if not _suspicious(watched, failed):
             return None
@@ -122,9 +163,22 @@ class SettledLoad(Remedy):
         again = "again, after %.1f s" % (time.monotonic() - began)
         return Change({"load": what}, {"load": again}, "the file changed while it was being read")
 
+    def _first(self, call: Call, watched: _Watched, what: str) -> Optional[Change]:
+        """Load once more a file that was missing, if its save has begun meanwhile."""
+        began = time.monotonic()
+        if watched.given_up() or not self._after_a_save(call, watched.path):
+            return None
+        watched.loads += 1
+        watched.loaded = watched.seen = _seen(watched.path)
+        again = "again, after %.1f s" % (time.monotonic() - began)
+        return Change({"load": what}, {"load": again}, "the file was being written") if watched.seen is not None else None
+
     def _waits(self, watched: _Watched) -> None:
+        self._waits_for(watched.path)
+
+    def _waits_for(self, path: str) -> None:
         site, _ = call_path()
-        self._say(site, "settled-load waits: %s is being written, or was left half written" % watched.path, watched.path)
+        self._say(site, "settled-load waits: %s is being written, or was left half written" % path, path)
 
 
 def _suspicious(watched: _Watched, failed: bool) -> bool:

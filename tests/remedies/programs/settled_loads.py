@@ -3,6 +3,8 @@
 import contextlib
 import io
 import os
+import subprocess
+import sys
 import threading
 import time
 import types
@@ -11,7 +13,7 @@ from pathlib import Path
 import torch
 from checked import aged, applied, declined, failure, main, recorded, same_failure
 
-from ddp_probe.traced.remedies import settled_load
+from ddp_probe.traced.remedies import atomic_save, settled_load
 
 OLD_TORCH = torch.__version__.startswith("1.")
 NUMBERS = 1 << 16
@@ -186,6 +188,88 @@ def check_streams_and_mapped_files():
     if not OLD_TORCH:
         assert numbers(torch.load("a.pth", mmap=True)) == {1.0}
     assert recorded() == []
+
+
+def stage(pid, namespace=None, holds="a.pth"):
+    """Return the folder that a save by another process would have beside a.pth, with a part of the file in it."""
+    own = atomic_save._saver(atomic_save.name())
+    saver = own._replace(pid=str(pid), started=atomic_save._started(pid), namespace=namespace or own.namespace)
+    folder = Path("-".join((atomic_save._PREFIX, *saver)))
+    folder.mkdir()
+    if holds:
+        (folder / holds).write_bytes(b"PK")
+    return folder
+
+
+def check_a_save_under_way():
+    """What another living process saves under a temporary name is waited for, with a file or without one yet; the wait is recorded."""
+    for number, holds in enumerate(("a.pth", "")):
+        folder = stage(os.getppid(), holds=holds)
+        torch.save(whole(float(number)), "b.pth")
+        waited = []
+
+        def finish(span, folder=folder, waited=waited):
+            waited.append(span)
+            if len(waited) == 3:
+                os.replace("b.pth", "a.pth")
+                atomic_save.remove(str(folder))
+
+        settled_load.time = types.SimpleNamespace(**{**vars(time), "sleep": finish})
+        try:
+            assert numbers(torch.load("a.pth")) == {float(number)}
+        finally:
+            settled_load.time = time
+        assert len(waited) >= 3
+    told = recorded()
+    assert [event["before"]["file"] for event in told] == ["not there", "an older one"]
+    assert all(event["after"]["file"].startswith("whole, after ") for event in told)
+
+
+def check_a_save_that_is_not_waited_for():
+    """A save by a process that has ended, one by this process and one of another file are not waited for: the load fails at once, as ever."""
+    ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    folders = [stage(ended.pid), stage(os.getpid()), stage(os.getppid(), holds="b.pth")]
+    ended.communicate()
+    assert waits(same_failure, torch.load, "a.pth") == 0
+    for folder in folders:
+        atomic_save.remove(str(folder))
+    assert recorded() == []
+
+
+def check_a_save_that_never_ends():
+    """A save on another host is waited for until it makes no progress, one by a process that can be seen until all waiting is over."""
+    kept = settled_load._STALLED, settled_load._LONGEST
+    settled_load._STALLED, settled_load._LONGEST = 0.3, 0.6
+    try:
+        for namespace in ("0", None):
+            folder = stage(os.getppid(), namespace)
+            began = time.monotonic()
+            same_failure(torch.load, "a.pth")
+            assert time.monotonic() - began >= 0.3
+            atomic_save.remove(str(folder))
+    finally:
+        settled_load._STALLED, settled_load._LONGEST = kept
+    assert ["is not saved after" in each for each in declined()] == [True, True]
+
+
+def check_a_folder_of_many_files():
+    """A folder in which nobody saves is looked through once, however many of its files are loaded."""
+    torch.save(whole(), "a.pth")
+    torch.load("a.pth")
+    time.sleep(0.2)
+    torch.load("a.pth")
+    seen = []
+    kept, atomic_save._stages = atomic_save._stages, lambda parent: seen.append(parent) or kept(parent)
+    try:
+        for _ in range(5):
+            torch.load("a.pth")
+        assert seen == []
+        folder = stage(os.getppid(), holds="b.pth")
+        torch.load("a.pth")
+        assert len(seen) == 1
+    finally:
+        atomic_save._stages = kept
+    atomic_save.remove(str(folder))
 
 
 def check_a_fifo():
