@@ -3,6 +3,7 @@
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from ddp_probe.reading.job_line import inside, job_line
+from ddp_probe.reading.went_on import went_on
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -48,6 +49,11 @@ def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
     return failures
 
 
+def _may_have_ended(failed: Failed, process: LoggedProcess, survived: bool, lost: bool) -> bool:
+    """Return whether a failure that was caught may be what the process ended by: nothing shows that it did anything else since."""
+    return not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
+
+
 def _has_failed(launcher: LoggedProcess) -> bool:
     """Return whether the launch failed, even if the launching program caught the exception."""
     if launcher.end is not None and (launcher.end.failure is not None or getattr(launcher.end, "exit_code", None)):
@@ -87,7 +93,7 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         _add(process, reported, failures)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
     for failed in failures.values():
-        failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
+        failed.fatal = failed.uncaught or (not went_on(failed, process) and _may_have_ended(failed, process, survived, lost))
         failed.site = failed.site or job_line(failed.frames)
     return list(failures.values())
 
