@@ -77,7 +77,7 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
         frames = rank_stacks.main_frames(call.begin.threads)
-        if frames and when >= ledger.moved and not _came_after(process, when):
+        if frames and when >= ledger.moved and not came_after(process, when):
             yield _Look(when, frames, call.at, is_served=is_served(call.begin))
     dump = rank_stacks.dumped(process.file)
     if dump is not None and _is_new(process, ledger, dump.when, latest):
@@ -87,11 +87,11 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
 def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:
     """Tell whether faulthandler's text is of the last standstill. A copied file has the time of the copy: then nothing may have been over since."""
     if when > latest + _SLACK:
-        return all(_came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
+        return all(came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
     return when + _SLACK >= ledger.moved
 
 
-def _came_after(process: LoggedProcess, when: float) -> bool:
+def came_after(process: LoggedProcess, when: float) -> bool:
     """Tell whether a time on the clock of its host is after the signal from outside that ended the process."""
     return process.stood_until is not None and when > process.stood_until
 
@@ -111,7 +111,7 @@ class Standing(LedgerStanding):
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         stood = process.stood_until is not None
-        fatal = [] if stood else [failure for failure in process.failures if failure.fatal]
+        fatal = [failure for failure in process.failures if failure.fatal and not (stood and came_after(process, failure.when - process.offset))]
         waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
@@ -297,7 +297,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if process.ended is not None:
         code = process.exit_code
         by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
-        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when, None, process.ended.site)
+        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.over[0], None, process.ended.site)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
     if _is_lost_by_all(run, process):

@@ -2,7 +2,7 @@
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
-from ddp_probe.reading.job_line import inside, job_line
+from ddp_probe.reading.job_line import inside, job_line, nested_line
 from ddp_probe.reading.went_on import went_on
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
@@ -84,17 +84,18 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
     last = process.end
     if last is not None and last.failure is not None:
         key = (last.failure.type, last.failure.message)
-        failed = failures.get(key) or _new(process, last.failure, process.last_when, process.last_at)
+        when, at = process.over
+        failed = failures.get(key) or _new(process, last.failure, when, at)
         failures[key] = failed
         failed.uncaught = True
-        failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
+        failed.frames = _new(process, last.failure, 0.0, at).frames or failed.frames
         failed.site = failed.site or job_line(failed.frames) or last.site  # It was raised there; the exit call may be elsewhere.
     if reported is not None:
         _add(process, reported, failures)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
     for failed in failures.values():
         failed.fatal = failed.uncaught or (not went_on(failed, process) and _may_have_ended(failed, process, survived, lost))
-        failed.site = failed.site or job_line(failed.frames)
+        failed.site = nested_line(failed.message) or failed.site or job_line(failed.frames)
     return list(failures.values())
 
 

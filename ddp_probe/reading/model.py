@@ -166,6 +166,16 @@ class LoggedProcess:
         return self.end if isinstance(self.end, schema.ProcessEnd) else None
 
     @property
+    def over(self) -> Tuple[float, LogLine]:
+        """Return the time and the line of its last words, or of its last line if it left none.
+
+        A rank that hangs while it exits has written them already, and its watcher goes on writing.
+        """
+        kind = type(self.end) if self.end is not None else None
+        call = self.final(kind) if kind is not None else None
+        return (self.last_when, self.last_at) if call is None else (call.when, call.at)
+
+    @property
     def exit_code(self) -> Optional[int]:
         """Return the exit code, if the process or its launcher reported one; for a signal, minus its number."""
         if self.death is not None and self.death.exit_code is not None:

@@ -5,6 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 from ddp_probe.judging import change
 from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
@@ -20,6 +21,7 @@ RULE = Rule(
     remedy="Save on one rank only: if torch.distributed.get_rank() == 0: torch.save(state, path).",
     needs=("checkpoint.save",),
     severity=WARNING,
+    yields_to=("launched-without-launcher",),
 )
 
 
@@ -77,5 +79,9 @@ def _is_file(save: schema.Save) -> bool:
 
 
 def _change(first: Saved) -> change.Change:
-    call = change.Instead(first[1].site, change.SAVE, "torch.distributed.get_rank() == 0", imports=("torch.distributed",), name="the save")
-    return [call] if not first[1].begin.through else [RULE.remedy]
+    if first[1].begin.through:
+        return [RULE.remedy]
+    if not joined(first[0]):  # Without a group, get_rank() raises.
+        rank = "os.environ.get('RANK', '0') == '0'"
+        return [change.Instead(first[1].site, change.SAVE, rank, imports=("os",), name="the save")]
+    return [change.Instead(first[1].site, change.SAVE, "torch.distributed.get_rank() == 0", imports=("torch.distributed",), name="the save")]
