@@ -22,6 +22,7 @@ from ddp_probe.shared.own_code import task, waits_for_its_processes
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
 _SLACK = 0.1  # Seconds; file systems write coarse times.
+_CUT = 16  # Frames; of a longer stack the outermost may be left out.
 _Frames = Tuple[Tuple[str, int], ...]
 
 
@@ -307,6 +308,35 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     return None
 
 
+def _leave(standings: Dict[int, Standing]) -> None:
+    """Take the ranks that run what is registered for their exit as ranks that have left, if others are still in a call of their program.
+
+    A rank whose batches have run out says more by that.
+    """
+    exits = {rank: left for rank, each in standings.items() for left in [_at_exit(each.process)] if left is not None}
+    calls = [each for rank, each in standings.items() if rank not in exits and each.left is None and (each.inside is not None or each.in_backward)]
+    for rank, left in exits.items() if calls else ():
+        each = standings[rank]
+        if (each.left is None or each.left.failure is None) and not each.batches()[1]:
+            each.left, each.inside, each.phase = left, None, None
+
+
+def _at_exit(process: LoggedProcess) -> Optional[Left]:
+    """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
+    for call in reversed([*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]):
+        frames = rank_stacks.main_frames(call.begin.threads)
+        if not came_after(process, call.when - process.offset):
+            site = job_line(frames) if _is_at_exit(frames) else None
+            how = "has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)) if site is not None else ""
+            return Left(how, call.when, None, site, True) if site is not None else None
+    return None
+
+
+def _is_at_exit(frames: Sequence[schema.Site]) -> bool:
+    """Tell whether a stack begins in a function of the job, which nothing of the program has called: the interpreter calls it at exit."""
+    return 0 < len(frames) < _CUT and not frames[0].function.startswith("<") and job_line(frames[:1]) is not None
+
+
 def _is_lost_by_all(run: Run, process: LoggedProcess) -> bool:
     """Tell whether every other rank has failed because a peer was gone, and only this one wrote nothing: it was the first to go."""
     lost = {failure.rank for failure in run.failures if failure.fatal and failure.consequence == PEER_GONE}
@@ -335,6 +365,7 @@ def standings_of(run: Run) -> Standings:
         kept = process.ledger
         if kept is not None and (kept.groups or not kept.problem):
             standings[rank] = Standing(run, process, kept)
+    _leave(standings)
     groups = standing.groups_of(standings.values())
     everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
     unknown = {rank for rank in everyone if rank not in standings or not standings[rank].known} if standings else set()

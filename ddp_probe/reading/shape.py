@@ -159,6 +159,8 @@ ENDED = "a signal from outside ended it"
 
 def settle(run: Run) -> None:
     """Find the signal, and take each rank that was alive then as it was."""
+    for process in run.processes:
+        process.leave_out_exit()
     handled = list(_of_handlers(run))
     signs = sorted([*_of_launchers(run), *_of_ranks(run), *handled], key=lambda sign: sign.when)
     if not signs:

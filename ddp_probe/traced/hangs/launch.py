@@ -156,6 +156,11 @@ class LaunchWatcher:
         if held is not None:
             guard.run(NAME, held.save_all)
 
+    def note_signal(self) -> None:
+        """A signal ends the launch: what its ranks do from now on is no moving on."""
+        if self._standstill is not None:
+            self._standstill.is_ending = True
+
     def fall_silent(self) -> None:
         """In the child of a fork there is no thread: forget it."""
         if self._held is not None:

@@ -57,6 +57,7 @@ class Standstill:
         self._is_silent = not brief.is_wanted()
         self._hang = Hang(after)
         self._told: Owners = []
+        self.is_ending = False  # A signal ends the ranks: those that unwind because of it do not move on.
 
     def look(self) -> None:
         """Say that the ranks stand still, or that they move on."""
@@ -70,6 +71,8 @@ class Standstill:
 
     def tell_over(self) -> None:
         """Say that ranks move on, if it was reported that they do not."""
+        if self.is_ending:
+            return
         moved = [(owner, then, owner.moved()) for owner, then in self._told]
         moved = [(owner, then, now) for owner, then, now in moved if now > then]
         if not moved:

@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 import urllib.error
+import urllib.request
 from datetime import timedelta
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -180,6 +181,15 @@ def cuts_checkpoint() -> None:
     torch.load("last.pth")
 
 
+def pretrained_exit() -> None:
+    """Look for weights without a network, and give up as HGNetv2 does: the exception is swallowed, and exit() ends the rank with code 0."""
+    try:
+        urllib.request.urlopen("http://127.0.0.1:9/hgnetv2.pth", timeout=5)
+    except Exception:
+        print("Failed to download weights. Please download them yourself.")
+        exit()
+
+
 def index() -> None:
     [][LOCAL_RANK]
 
@@ -196,7 +206,7 @@ def caught_by_one() -> None:
 ON_RANK_1: Dict[str, Callable[[], Any]] = {
     each.__name__: each
     for each in (asserts, device_ids, shape, exits, exits_hard, module, killed, aborted, sleeps, nan, memory)
-    + (full_disk, cuts_checkpoint, index, unhandled_value)
+    + (full_disk, cuts_checkpoint, index, unhandled_value, pretrained_exit)
 }
 
 
