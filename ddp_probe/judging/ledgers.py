@@ -323,7 +323,8 @@ def _leave(standings: Dict[int, Standing]) -> None:
 
 def _at_exit(process: LoggedProcess) -> Optional[Left]:
     """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
-    for call in reversed([*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]):
+    calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
+    for call in sorted(calls, key=lambda call: call.when, reverse=True):
         frames = rank_stacks.main_frames(call.begin.threads)
         if not came_after(process, call.when - process.offset):
             site = job_line(frames) if _is_at_exit(frames) else None

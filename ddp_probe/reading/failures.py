@@ -3,9 +3,9 @@
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from ddp_probe.reading.job_line import inside, job_line, nested_line
-from ddp_probe.reading.went_on import went_on
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.went_on import went_on
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Failure, Site

@@ -4,7 +4,7 @@ It takes work to show that: a call that sets something up, a step, a collective,
 does on its way out, such as a last save and the end of its group, shows nothing.
 """
 
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Optional
 
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
@@ -59,8 +59,8 @@ def _begun(process: LoggedProcess) -> Iterator[int]:
 
 def _was_seen(failed: Failed, process: LoggedProcess) -> bool:
     """Tell whether the process was found at a line of the job later, and not at the end of its group."""
-    for kind in (schema.HangSuspected, schema.Stacks):
-        look = process.final(kind)
+    looks: List[Optional[LoggedCall[Any]]] = [process.final(schema.HangSuspected), process.final(schema.Stacks)]
+    for look in looks:
         frames = main_frames(look.begin.threads) if look is not None and look.when > failed.when else []
         if job_line(frames) is not None and not any(_LAST in frame.function for frame in frames):
             return True

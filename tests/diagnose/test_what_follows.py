@@ -66,12 +66,18 @@ def test_what_was_outlived_stays_on_the_page() -> None:
     diagnosis = _of([*lines, *wrapped, *ends])
     assert _slugs(diagnosis) == ["own-exception"]
     (note,) = diagnosis.run.inventory.notes
-    assert note.startswith("Ranks 0-1 caught AttributeError: module 'torch._C' has no attribute '_cuda_setDevice' at /job/dist_utils.py:41, and went on")
+    assert note.startswith(
+        "Ranks 0-1 caught AttributeError: module 'torch._C' has no attribute '_cuda_setDevice' at /job/dist_utils.py:41, and went on"
+    )
 
 
 def test_a_wait_for_a_rank_with_a_group_follows_from_no_failure_of_its_set_up() -> None:
     """A rank that lost a peer whose set_device had failed after it joined the group did not fail because of that."""
-    lost = {"type": "RuntimeError", "message": "Connection closed by peer [127.0.0.1]:1", "frames": [{"file": "/job/s.py", "line": 9, "function": "f"}]}
+    lost = {
+        "type": "RuntimeError",
+        "message": "Connection closed by peer [127.0.0.1]:1",
+        "frames": [{"file": "/job/s.py", "line": 9, "function": "f"}],
+    }
     lines = [*_joined(0), *_joined(1), *_set_device(1), _event("process.end", 0, exit_code=1, uncaught=True, failure=lost)]
     assert "init-failure-swallowed" not in _slugs(_of(lines))
     alone = [line for line in lines if '"dist.init_process_group"' not in line or '"rank": 0' in line]

@@ -49,7 +49,7 @@ _LATE: Dict[str, Truth] = {
     "shape": _FAILED,
     "module": _FAILED,
     "nan": _FAILED,
-    "memory": _FAILED,
+    "memory": _of("host-out-of-memory"),
     "index": _FAILED,
     "unhandled_value": _FAILED,
     "device_ids": _of("device-ids-on-cpu"),
@@ -132,6 +132,7 @@ _HANGS = (
     ("main_barrier", ""),
     ("sleeps", ""),
     ("evaluates", ""),
+    ("pretrained_exit", "cleanup"),
 )
 _TIMEOUT = "its own timeout"
 

@@ -78,8 +78,7 @@ def strict_load() -> None:
 
 
 EARLY: Dict[str, Callable[[], Any]] = {
-    each.__name__: each
-    for each in (set_device, nccl, optional_package, resume, pretrained, compiled, port_taken, seed_of_cuda, pinned, strict_load)
+    each.__name__: each for each in (set_device, nccl, optional_package, resume, pretrained, compiled, port_taken, seed_of_cuda, pinned, strict_load)
 }
 
 
