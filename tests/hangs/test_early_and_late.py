@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Tuple
 
 import pytest
 from processes import processes_in
@@ -63,7 +63,7 @@ _LATE: Dict[str, Truth] = {
     "sleeps": _of("rank-missing-from-collective"),
     "dataset_sleeps": _of("rank-missing-from-collective"),
     "main_barrier": _of("rank-missing-from-collective", ranks=(0, 1)),
-    "swallowed_batch": _of("rank-missing-from-collective"),
+    "swallowed_batch": _of("rank-missing-from-collective", ranks=(0, 1)),
     "uneven": _of("rank-missing-from-collective"),
     "size": _of("collectives-differ", ranks=(0, 1)),
 }

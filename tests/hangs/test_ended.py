@@ -93,6 +93,7 @@ WAYS: Dict[str, Callable[[Run], None]] = {
 
 
 def wind_down(job: Run) -> None:
+    """Wait until nothing of a job is left, and end what stays."""
     guard = time.monotonic() + _WINDS_DOWN
     while processes_in(job.home) and time.monotonic() < guard:
         job.process.poll()

@@ -32,30 +32,37 @@ PATIENCE = timedelta(seconds=float(os.environ.get("JOB_PATIENCE", "8")))
 
 
 def set_device() -> None:
+    """Take a card of a host that has none."""
     torch.cuda.set_device(LOCAL_RANK)
 
 
 def nccl() -> None:
+    """Ask for a backend that this torch lacks."""
     dist.init_process_group("nccl" if sys.version_info >= (3, 9) else "hccl", timeout=PATIENCE)
 
 
 def optional_package() -> None:
+    """Import what is not installed."""
     importlib.import_module("tensorboard_of_nobody")
 
 
 def resume() -> None:
+    """Load a checkpoint that is not there."""
     torch.load("no_such_folder/last.pth")
 
 
 def pretrained() -> None:
+    """Ask for weights without a network."""
     raise urllib.error.URLError("Name or service not known")
 
 
 def compiled() -> None:
+    """Ask for what this host cannot compile."""
     raise RuntimeError("torch.compile is not supported on this host")
 
 
 def port_taken() -> None:
+    """Listen on a port that is taken."""
     taken = socket.create_server(("127.0.0.1", 0))
     agent = os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", "")
     try:
@@ -66,14 +73,17 @@ def port_taken() -> None:
 
 
 def seed_of_cuda() -> None:
+    """Ask a card for the state of its generator."""
     torch.cuda.get_rng_state()
 
 
 def pinned() -> None:
+    """Move a layer to a card."""
     nn.Linear(2, 2).cuda(LOCAL_RANK)
 
 
 def strict_load() -> None:
+    """Load the weights of another layer."""
     nn.Linear(2, 2).load_state_dict({"module.weight": torch.zeros(2, 2)})
 
 
@@ -120,38 +130,47 @@ def barrier(late: str) -> None:
 
 
 def asserts() -> None:
+    """Find what the code takes for impossible."""
     raise AssertionError("boxes are not sorted")
 
 
 def device_ids() -> None:
+    """Wrap a model on the CPU with the number of another card."""
     DistributedDataParallel(nn.Linear(4, 4), device_ids=[LOCAL_RANK + 7])
 
 
 def shape() -> None:
+    """Multiply what does not fit."""
     torch.ones(3, 4) @ torch.ones(3, 4)
 
 
 def exits() -> None:
+    """Give up."""
     sys.exit(1)
 
 
 def exits_hard() -> None:
+    """Give up at once."""
     os._exit(3)
 
 
 def module() -> None:
+    """Import what is not installed, and need it."""
     importlib.import_module("pycocotools_of_nobody")
 
 
 def killed() -> None:
+    """End as a process ends that the kernel has chosen."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def aborted() -> None:
+    """End as a library ends that finds itself broken."""
     os.kill(os.getpid(), signal.SIGABRT)
 
 
 def sleeps() -> None:
+    """Wait for nothing."""
     time.sleep(600)
 
 
@@ -162,19 +181,23 @@ def evaluate() -> None:
 
 
 def nan() -> None:
+    """Refuse to go on with a loss that is no number."""
     loss = torch.tensor(float("nan"))
     assert torch.isfinite(loss), "the loss is nan"
 
 
 def memory() -> None:
+    """Ask for more than there is."""
     raise MemoryError("cannot allocate 61 GiB")
 
 
 def full_disk() -> None:
+    """Save where there is no room."""
     torch.save({"weights": torch.zeros(1 << 16)}, "/dev/full")
 
 
 def cuts_checkpoint() -> None:
+    """Load what was never finished."""
     with open("last.pth", "wb") as stream:
         stream.write(b"PK\x03\x04 and no end")
     torch.load("last.pth")
@@ -186,14 +209,16 @@ def pretrained_exit() -> None:
         urllib.request.urlopen("http://127.0.0.1:9/hgnetv2.pth", timeout=5)
     except Exception:
         print("Failed to download weights. Please download them yourself.")
-        exit()
+        exit()  # noqa: PLR1722  # As it stands there.
 
 
 def index() -> None:
+    """Look for what an empty list does not hold."""
     [][LOCAL_RANK]
 
 
 def unhandled_value() -> None:
+    """Read a number that is none."""
     int("3.5e")
 
 
@@ -216,8 +241,8 @@ def main_barrier(late: str) -> None:
 
 
 def batches(late: str) -> Iterator[torch.Tensor]:
-    for batch in DataLoader(Images(late), batch_size=1, num_workers=1 if late in ("worker", "key") else 0):
-        yield batch
+    """Yield the batches; workers read them if they are to fail."""
+    yield from DataLoader(Images(late), batch_size=1, num_workers=1 if late in ("worker", "key") else 0)
 
 
 def fit(late: str) -> None:
