@@ -44,6 +44,7 @@ RULE = Rule(
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
     last_resort=True,
     needs_all=True,
+    yields_to=("rank-left-while-others-wait",),
 )
 
 
