@@ -52,9 +52,9 @@ class OwnLine(NamedTuple):
         return self.moves or bool(self.task)
 
 
-def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optional[OwnLine]:
-    """Return where a rank is; `latest` is until when the run is known, on the clock of its host."""
-    looks = sorted(_looks(process, ledger, latest), key=lambda look: look.when)
+def own_line(process: LoggedProcess, ledger: RankLedger, latest: float, since: float) -> Optional[OwnLine]:
+    """Return where a rank is that stands since then; `latest` is until when the run is known; both are on the clock of its host."""
+    looks = sorted(_looks(process, ledger, latest, since), key=lambda look: look.when)
     found = [(look, site) for look in looks for site in [job_line(look.frames)] if site is not None]
     if not found:
         return None
@@ -73,23 +73,23 @@ def is_served(look: schema.Event) -> bool:
     return waits_for_its_processes(frames, look.still or 0.0, look.children)
 
 
-def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterator[_Look]:
+def _looks(process: LoggedProcess, ledger: RankLedger, latest: float, since: float) -> Iterator[_Look]:
     calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
         frames = rank_stacks.main_frames(call.begin.threads)
-        if frames and when >= ledger.moved and not came_after(process, when):
+        if frames and when >= since and not came_after(process, when):
             yield _Look(when, frames, call.at, is_served=is_served(call.begin))
     dump = rank_stacks.dumped(process.file)
-    if dump is not None and _is_new(process, ledger, dump.when, latest):
+    if dump is not None and _is_new(process, since, dump.when, latest):
         yield _Look(min(dump.when, latest), rank_stacks.main_frames(dump.threads), LogLine(rank_stacks.dump_of(process.file), 1), is_dump=True)
 
 
-def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:
+def _is_new(process: LoggedProcess, since: float, when: float, latest: float) -> bool:
     """Tell whether faulthandler's text is of the last standstill. A copied file has the time of the copy: then nothing may have been over since."""
     if when > latest + _SLACK:
         return all(came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
-    return when + _SLACK >= ledger.moved
+    return when + _SLACK >= since
 
 
 def came_after(process: LoggedProcess, when: float) -> bool:
@@ -151,8 +151,14 @@ class Standing(LedgerStanding):
         """Return the line of the job at which its stacks show it, if it is in no call and has not left."""
         if self._own_line is None:
             free = self.inside is None and self.left is None
-            self._own_line = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
+            latest = self.until - self.process.offset
+            self._own_line = (own_line(self.process, self.ledger, latest, self._stood_since()) if free else None,)
         return self._own_line[0]
+
+    def _stood_since(self) -> float:
+        """Return since when it stands, on the clock of its host: in a backward pass that raised at last, since it entered that."""
+        phase = self.phase
+        return self.ledger.moved if phase is None or phase.is_open else self.ledger.when(phase.entered_ns)
 
     @property
     def site(self) -> Optional[schema.Site]:
