@@ -22,6 +22,7 @@ from ddp_probe.shared.own_code import task, waits_for_its_processes
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
 _SLACK = 0.1  # Seconds; file systems write coarse times.
+_BEGINS = ("<module>", "_run_module_as_main")
 _CUT = 16  # Frames; of a longer stack the outermost may be left out.
 _Frames = Tuple[Tuple[str, int], ...]
 
@@ -317,26 +318,40 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
 def _leave(standings: Dict[int, Standing]) -> None:
     """Take the ranks that run what is registered for their exit as ranks that have left, if others are still in a call of their program.
 
-    A rank whose batches have run out says more by that.
+    The stack of such a rank shows that stacks begin with the program here. A rank whose batches have run out says more by that.
     """
     exits = {rank: left for rank, each in standings.items() for left in [_at_exit(each.process)] if left is not None}
-    calls = [each for rank, each in standings.items() if rank not in exits and each.left is None and (each.inside is not None or each.in_backward)]
-    for rank, left in exits.items() if calls else ():
+    rest = [each for rank, each in standings.items() if rank not in exits and each.left is None]
+    calls = [each for each in rest if each.inside is not None or each.in_backward]
+    if not exits or not any(_begins(frames) for each in calls for frames in _stacks(each.process)):
+        return
+    for rank, left in exits.items():
         each = standings[rank]
         if (each.left is None or each.left.failure is None) and not each.batches()[1]:
             each.left, each.inside, each.phase = left, None, None
 
 
-def _at_exit(process: LoggedProcess) -> Optional[Left]:
-    """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
+def _begins(frames: Sequence[schema.Site]) -> bool:
+    """Tell whether a stack begins with the program."""
+    return bool(frames) and frames[0].function in _BEGINS
+
+
+def _stacks(process: LoggedProcess) -> Iterator[List[schema.Site]]:
+    """Yield the stacks of the main thread, the last one first, without those that were taken after a signal from outside."""
     calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     for call in sorted(calls, key=lambda call: call.when, reverse=True):
-        frames = rank_stacks.main_frames(call.begin.threads)
         if not came_after(process, call.when - process.offset):
-            site = job_line(frames) if _is_at_exit(frames) else None
-            how = "has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)) if site is not None else ""
-            return Left(how, call.when, None, site, True) if site is not None else None
-    return None
+            yield rank_stacks.main_frames(call.begin.threads)
+
+
+def _at_exit(process: LoggedProcess) -> Optional[Left]:
+    """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
+    frames = next(_stacks(process), [])
+    site = job_line(frames) if _is_at_exit(frames) else None
+    if site is None:
+        return None
+    when = process.over[0] if process.ended is not None else process.last_when
+    return Left("has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)), when, None, site, True)
 
 
 def _is_at_exit(frames: Sequence[schema.Site]) -> bool:

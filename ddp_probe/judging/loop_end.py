@@ -64,7 +64,7 @@ def parting_lines(one: Standing, other: Standing) -> Optional[Tuple[schema.Site,
 
 
 def waits_in_torch(standing: Standing) -> bool:
-    """Tell whether a rank that is in no recorded call waits for others all the same: DDP's own calls are made in C++, below its forward."""
+    """Tell whether a rank that is in no recorded call does wait for others: DDP's own calls are made in C++, below its forward."""
     return any(_EXCHANGES.search(frame.file) for frame in frames(standing)[-1:])
 
 

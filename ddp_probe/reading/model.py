@@ -136,6 +136,8 @@ class LoggedProcess:
         when, ended, kept = self.over[0] - self.offset, self.ended, self.ledger
         if ended is not None and ended.uncaught and self.stood_until is None and kept is not None and kept.complete and kept.moved > when:
             self._ledger, self.failed_at = None, when
+            if self.ledger is None or self.ledger.last is None:  # Its clock is another one: it held calls before, and none is left.
+                self._ledger, self.failed_at = kept, None
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""

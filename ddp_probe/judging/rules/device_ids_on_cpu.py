@@ -47,7 +47,7 @@ RULE = Rule(
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Find refused device_ids on hosts without a card, and a device_id of a group that is no card."""
+    """Find refused device_ids on hosts without a card, and a device_id of a group that does not name a card."""
     yield from _of_group(run)
     given = [each for each in wrap_calls.wraps(run) if each.types == {"cpu"} and each.ids and not wrap_calls.card(each.process, each.call)]
     lost = wrap_calls.refused(run, given)
@@ -78,7 +78,7 @@ def _of_group(run: Run) -> Iterator[Finding]:
     first, given = refused[0], calls[0].begin.device_id
     yield RULE.found(
         ranks=ranks(failure.process for failure in refused),
-        verdict="init_process_group at %s gets device_id=%s on %s, which is no card of this host: torch takes a card with its number there, or none."
+        verdict="init_process_group at %s gets device_id=%s on %s, and this host does not have that card: torch takes a card with its number there, or None."
         % (place(first.site), given or "a device", named(ranks(failure.process for failure in refused))),
         evidence=first_of([failed(failure) for failure in refused]),
         when=first.when,

@@ -157,7 +157,7 @@ class LaunchWatcher:
             guard.run(NAME, held.save_all)
 
     def note_signal(self) -> None:
-        """A signal ends the launch: what its ranks do from now on is no moving on."""
+        """Note that a signal ends the launch: ranks that unwind because of it do not move on."""
         if self._standstill is not None:
             self._standstill.is_ending = True
 
