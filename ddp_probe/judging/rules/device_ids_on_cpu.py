@@ -78,7 +78,7 @@ def _of_group(run: Run) -> Iterator[Finding]:
     first, given = refused[0], calls[0].begin.device_id
     yield RULE.found(
         ranks=ranks(failure.process for failure in refused),
-        verdict="init_process_group at %s gets device_id=%s on %s, and this host does not have that card: torch takes a card with its number, or None."
+        verdict="init_process_group at %s gets device_id=%s on %s: torch takes a card of this host with its number there, or None."
         % (place(first.site), given or "a device", named(ranks(failure.process for failure in refused))),
         evidence=first_of([failed(failure) for failure in refused]),
         when=first.when,
