@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.judging import looks, printed, proof
 from ddp_probe.judging.causes import group_of
-from ddp_probe.judging.nevertheless import failed_starts, repairs
+from ddp_probe.judging.nevertheless import failed_starts, note_survived, repairs
 from ddp_probe.judging.open_questions import open_questions
 from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.judging.rules import modules, rule_of
@@ -68,6 +68,8 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
         undecided += looks.open_questions(run) if looks.only(run) else open_questions(run, undecided)
         if not undecided:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
+    else:
+        note_survived(run, findings)
     undecided = _still_open(undecided, findings)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
     return Diagnosis(verdict, [_with_dumps(_not_again(finding, run), run) for finding in findings], undecided, run)

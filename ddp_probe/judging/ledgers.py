@@ -23,6 +23,8 @@ from ddp_probe.shared.own_code import task, waits_for_its_processes
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
 _SLACK = 0.1  # Seconds; file systems write coarse times.
+_BEGINS = ("<module>", "_run_module_as_main")
+_CUT = 16  # Frames; of a longer stack the outermost may be left out.
 _Frames = Tuple[Tuple[str, int], ...]
 
 
@@ -52,9 +54,9 @@ class OwnLine(NamedTuple):
         return self.moves or bool(self.task)
 
 
-def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optional[OwnLine]:
-    """Return where a rank is; `latest` is until when the run is known, on the clock of its host."""
-    looks = sorted(_looks(process, ledger, latest), key=lambda look: look.when)
+def own_line(process: LoggedProcess, ledger: RankLedger, latest: float, since: float) -> Optional[OwnLine]:
+    """Return where a rank is that stands since then; `latest` is until when the run is known; both are on the clock of its host."""
+    looks = sorted(_looks(process, ledger, latest, since), key=lambda look: look.when)
     found = [(look, site) for look in looks for site in [job_line(look.frames)] if site is not None]
     if not found:
         return None
@@ -86,26 +88,26 @@ def is_served(look: schema.Event) -> bool:
     return waits_for_its_processes(frames, look.still or 0.0, look.children)
 
 
-def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterator[_Look]:
+def _looks(process: LoggedProcess, ledger: RankLedger, latest: float, since: float) -> Iterator[_Look]:
     calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
         frames = rank_stacks.main_frames(call.begin.threads)
-        if frames and when >= ledger.moved and not _came_after(process, when):
+        if frames and when >= since and not came_after(process, when):
             yield _Look(when, frames, call.at, is_served=is_served(call.begin))
     dump = rank_stacks.dumped(process.file)
-    if dump is not None and _is_new(process, ledger, dump.when, latest):
+    if dump is not None and _is_new(process, since, dump.when, latest):
         yield _Look(min(dump.when, latest), rank_stacks.main_frames(dump.threads), LogLine(rank_stacks.dump_of(process.file), 1), is_dump=True)
 
 
-def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:
+def _is_new(process: LoggedProcess, since: float, when: float, latest: float) -> bool:
     """Tell whether faulthandler's text is of the last standstill. A copied file has the time of the copy: then nothing may have been over since."""
     if when > latest + _SLACK:
-        return all(_came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
-    return when + _SLACK >= ledger.moved
+        return all(came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
+    return when + _SLACK >= since
 
 
-def _came_after(process: LoggedProcess, when: float) -> bool:
+def came_after(process: LoggedProcess, when: float) -> bool:
     """Tell whether a time on the clock of its host is after the signal from outside that ended the process."""
     return process.stood_until is not None and when > process.stood_until
 
@@ -125,7 +127,7 @@ class Standing(LedgerStanding):
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         stood = process.stood_until is not None
-        fatal = [] if stood else [failure for failure in process.failures if failure.fatal]
+        fatal = [failure for failure in process.failures if failure.fatal and not (stood and came_after(process, failure.when - process.offset))]
         waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
@@ -166,8 +168,14 @@ class Standing(LedgerStanding):
         if self._own_line is None:
             free = self.inside is None and self.left is None
             latest = self.until - self.process.offset
-            self._own_line = ((own_line(self.process, self.ledger, latest) or _seen_line(self.unheard)) if free else None,)
+            own = own_line(self.process, self.ledger, latest, self._stood_since()) if free else None
+            self._own_line = (own or _seen_line(self.unheard) if free else None,)
         return self._own_line[0]
+
+    def _stood_since(self) -> float:
+        """Return since when it stands, on the clock of its host: in a backward pass that raised at last, since it entered that."""
+        phase = self.phase
+        return self.ledger.moved if phase is None or phase.is_open else self.ledger.when(phase.entered_ns)
 
     @property
     def holds_gil(self) -> bool:
@@ -331,7 +339,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if process.ended is not None:
         code = process.exit_code
         by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
-        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when, None, process.ended.site)
+        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.over[0], None, process.ended.site)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
     if _is_lost_by_all(run, process):
@@ -339,6 +347,50 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
         return Left("no longer runs, and left no last line", process.last_when)
     return None
+
+
+def _leave(standings: Dict[int, Standing]) -> None:
+    """Take the ranks that run what is registered for their exit as ranks that have left, if others are still in a call of their program.
+
+    The stack of such a rank shows that stacks begin with the program here. A rank whose batches have run out says more by that.
+    """
+    exits = {rank: left for rank, each in standings.items() for left in [_at_exit(each.process)] if left is not None}
+    rest = [each for rank, each in standings.items() if rank not in exits and each.left is None]
+    calls = [each for each in rest if each.inside is not None or each.in_backward]
+    if not exits or not any(_begins(frames) for each in calls for frames in _stacks(each.process)):
+        return
+    for rank, left in exits.items():
+        each = standings[rank]
+        if (each.left is None or each.left.failure is None) and not each.batches()[1]:
+            each.left, each.inside, each.phase = left, None, None
+
+
+def _begins(frames: Sequence[schema.Site]) -> bool:
+    """Tell whether a stack begins with the program."""
+    return bool(frames) and frames[0].function in _BEGINS
+
+
+def _stacks(process: LoggedProcess) -> Iterator[List[schema.Site]]:
+    """Yield the stacks of the main thread, the last one first, without those that were taken after a signal from outside."""
+    calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
+    for call in sorted(calls, key=lambda call: call.when, reverse=True):
+        if not came_after(process, call.when - process.offset):
+            yield rank_stacks.main_frames(call.begin.threads)
+
+
+def _at_exit(process: LoggedProcess) -> Optional[Left]:
+    """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
+    frames = next(_stacks(process), [])
+    site = job_line(frames) if _is_at_exit(frames) else None
+    if site is None:
+        return None
+    when = process.over[0] if process.ended is not None else process.last_when
+    return Left("has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)), when, None, site, True)
+
+
+def _is_at_exit(frames: Sequence[schema.Site]) -> bool:
+    """Tell whether a stack begins in a function of the job, which nothing of the program has called: the interpreter calls it at exit."""
+    return 0 < len(frames) < _CUT and not frames[0].function.startswith("<") and job_line(frames[:1]) is not None
 
 
 def _is_lost_by_all(run: Run, process: LoggedProcess) -> bool:
@@ -369,6 +421,7 @@ def standings_of(run: Run) -> Standings:
         kept = process.ledger
         if kept is not None and (kept.groups or not kept.problem):
             standings[rank] = Standing(run, process, kept)
+    _leave(standings)
     groups = standing.groups_of(standings.values())
     everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
     unknown = {rank for rank in everyone if rank not in standings or not standings[rank].known} if standings else set()

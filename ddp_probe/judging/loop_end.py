@@ -1,4 +1,4 @@
-"""Finds out from the stacks of two ranks and the job's source that one has left a loop in which the other still is.
+"""Finds out from the stacks of two ranks where they part, and with the job's source that one has left a loop in which the other still is.
 
 Both ranks pass through the same functions from the program's first line on. At the first line at which they differ, one is inside a `for` of that
 function and the other behind it. If nothing but the end of what it goes over ends the loop, and each pass of it comes by the line where the other
@@ -8,15 +8,17 @@ rank waits, the rank behind it has had fewer passes.
 import ast
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.judging.ledgers import Standing
+from ddp_probe.judging.ledgers import Standing, came_after
 from ddp_probe.judging.parted import tree
 from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _Loop = Union[ast.For, ast.AsyncFor]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom)
+_EXCHANGES = Expression(r"[/\\]torch[/\\](?:distributed|nn[/\\]parallel)[/\\]")
 _CHOOSES = (ast.If, ast.Try, ast.While, ast.IfExp)
 
 
@@ -45,7 +47,7 @@ UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backwar
 
 def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
     """Return the loop in which one rank still is and which the other has left; None if unknown."""
-    parted = _parted(_frames(inside), _frames(outside))
+    parted = parting_lines(inside, outside)
     if parted is None:
         return None
     site, other = parted
@@ -56,15 +58,26 @@ def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
     return LoopEnd(schema.Site(site.file, loops[-1].lineno, site.function), other)
 
 
-def _frames(standing: Standing) -> Sequence[schema.Site]:
+def parting_lines(one: Standing, other: Standing) -> Optional[Tuple[schema.Site, schema.Site]]:
+    """Return the two lines of one function at which the ways of two ranks part; None if their stacks do not show it."""
+    return _parted(frames(one), frames(other))
+
+
+def waits_in_torch(standing: Standing) -> bool:
+    """Tell whether a rank that is in no recorded call does wait for others: DDP's own calls are made in C++, below its forward."""
+    return any(_EXCHANGES.search(frame.file) for frame in frames(standing)[-1:])
+
+
+def frames(standing: Standing) -> Sequence[schema.Site]:
     """Return the stack of the main thread where the rank stands: by the exception that ended the wait, or by what its watcher wrote since then."""
     for failure in standing.process.failures:
         if failure.fatal and failure.frames and (waited(failure) or failure.consequence == PEER_GONE):
             return failure.frames
-    call = standing.process.final(schema.HangSuspected)
-    if call is None or call.when < standing.ledger.moved + standing.process.offset:
+    process = standing.process
+    looks = [call for call in process.calls(schema.HangSuspected) if not came_after(process, call.when - process.offset)]
+    if not looks or looks[-1].when < standing.ledger.moved + process.offset:
         return ()
-    return main_frames(call.begin.threads)
+    return main_frames(looks[-1].begin.threads)
 
 
 def _parted(sites: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optional[Tuple[schema.Site, schema.Site]]:

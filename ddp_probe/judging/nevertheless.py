@@ -1,13 +1,13 @@
-"""A job that finished normally in spite of something: calls that DDP_PROBE_FIX changed, and starts that failed before the last one."""
+"""What a job did in spite of something: calls that DDP_PROBE_FIX changed, starts that failed before the last one, failures that were survived."""
 
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
-from ddp_probe.judging.words import at, named, ordinal
+from ddp_probe.judging.words import at, capital, named, ordinal
 from ddp_probe.reading.logged_call import LoggedCall
-from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
@@ -80,3 +80,22 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
             yield replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
         elif diagnosis.undecided:
             yield Undecided("failed-start", "%s: %s" % (lead, diagnosis.undecided[0].because), next=_NEXT)
+
+
+# A job that failed, and had survived other failures before: those stay on the page as what they are, below the cause.
+
+_MOST = 6  # Different failures.
+
+
+def note_survived(run: Run, findings: Sequence[Finding]) -> None:
+    """Say in the inventory which failures the job caught and outlived; not those that a finding speaks of."""
+    known = {id(failure) for finding in findings for failure in finding.explains}
+    alike: Dict[Tuple[str, str], List[Failed]] = {}
+    for failure in run.failures:
+        if failure.process is not None and not (failure.fatal or failure.consequence or id(failure) in known):
+            alike.setdefault((failure.said(120).rstrip("."), at(failure.site)), []).append(failure)
+    for (said, where), failures in list(alike.items())[:_MOST]:
+        who = capital(named(sorted({failure.rank for failure in failures if failure.rank is not None})))
+        note = "%s caught %s%s, and went on: nothing shows that what failed later follows from it." % (who, said, where)
+        if note not in run.inventory.notes:
+            run.inventory.notes.append(note)

@@ -133,7 +133,8 @@ def _line(standing: Standing, text: str) -> Evidence:
         at_line = standing.left.failure.at
         return Evidence(at_line.file, at_line.line, standing.left.failure.site, text)
     if standing.left is not None and standing.left.site is not None:
-        return Evidence(standing.process.last_at.file, standing.process.last_at.line, standing.left.site, text)
+        last_words = standing.process.over[1]
+        return Evidence(last_words.file, last_words.line, standing.left.site, text)
     if standing.own is not None:
         return Evidence(standing.own.at.file, standing.own.at.line, standing.own.site, text)
     return Evidence(standing.ledger.path, last.number if last is not None else 1, standing.site, text)

@@ -2,9 +2,10 @@
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
-from ddp_probe.reading.job_line import inside, job_line
+from ddp_probe.reading.job_line import inside, job_line, nested_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.went_on import went_on
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Failure, Site
@@ -48,6 +49,11 @@ def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
     return failures
 
 
+def _may_have_ended(failed: Failed, process: LoggedProcess, survived: bool, lost: bool) -> bool:
+    """Return whether a failure that was caught may be what the process ended by: nothing shows that it did anything else since."""
+    return not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
+
+
 def _has_failed(launcher: LoggedProcess) -> bool:
     """Return whether the launch failed, even if the launching program caught the exception."""
     if launcher.end is not None and (launcher.end.failure is not None or getattr(launcher.end, "exit_code", None)):
@@ -78,17 +84,18 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
     last = process.end
     if last is not None and last.failure is not None:
         key = (last.failure.type, last.failure.message)
-        failed = failures.get(key) or _new(process, last.failure, process.last_when, process.last_at)
+        when, at = process.over
+        failed = failures.get(key) or _new(process, last.failure, when, at)
         failures[key] = failed
         failed.uncaught = True
-        failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
+        failed.frames = _new(process, last.failure, 0.0, at).frames or failed.frames
         failed.site = failed.site or job_line(failed.frames) or last.site  # It was raised there; the exit call may be elsewhere.
     if reported is not None:
         _add(process, reported, failures)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
     for failed in failures.values():
-        failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
-        failed.site = failed.site or job_line(failed.frames)
+        failed.fatal = failed.uncaught or (not went_on(failed, process) and _may_have_ended(failed, process, survived, lost))
+        failed.site = nested_line(failed.message) or failed.site or job_line(failed.frames)
     return list(failures.values())
 
 

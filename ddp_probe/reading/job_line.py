@@ -48,7 +48,15 @@ def _starts_a_child(called: Sequence[Site]) -> bool:
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = Expression(r'^\s*File "([^"\n]{1,1000})", line (\d{1,9}), in ([^\n]{1,200})$', re.MULTILINE)
 _LAST = Expression(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: [^\n]*)?$", re.MULTILINE)
+_WORKER = Expression(r"Caught \w+ in (?:DataLoader worker|pin memory thread)")
 _LONGEST = 200
+
+
+def nested_line(message: str) -> Optional[Site]:
+    """Return the line of the job that raised an exception in a worker of a DataLoader, by the traceback in the message; None for others."""
+    if not _WORKER.match(message):
+        return None
+    return job_line([Site(file, int(number), function) for file, number, function in _FRAME.findall(message)])
 
 
 def inside(message: str, cause_message: str = "", cause: str = "") -> str:

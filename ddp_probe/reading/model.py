@@ -38,6 +38,7 @@ class LoggedProcess:
         "bytes",
         "death",
         "end",
+        "failed_at",
         "failures",
         "file",
         "full",
@@ -91,6 +92,7 @@ class LoggedProcess:
         self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
         self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
         self._ledger: Optional[RankLedger] = None
+        self.failed_at: Optional[float] = None  # When its last exception was raised, by its host's clock, if its ledger goes on after that.
         self.stood_until: Optional[float] = None  # When a signal from outside arrived, by its host's clock, if it was alive then.
         self.state: Optional[str] = None  # In a fold, the kernel's letter for it at that time; None if unknown.
 
@@ -119,7 +121,7 @@ class LoggedProcess:
         return rank_ledger.whole(self.ledger_file, self._ledger_bytes())
 
     def _ledger_bytes(self) -> Optional[bytes]:
-        until = self.stood_until
+        until = self.stood_until if self.stood_until is not None else self.failed_at
         return self.ledger_data if until is None else rank_ledger.as_of(self.ledger_file, self.ledger_data, until) or self.ledger_data
 
     def stand(self, until: float) -> None:
@@ -128,6 +130,14 @@ class LoggedProcess:
         if kept is not None and kept.complete and kept.moved + self.offset > until:
             self._ledger = None
         self.stood_until = until - self.offset
+
+    def leave_out_exit(self) -> None:
+        """Take the ledger of a process that an exception ended as it was then: what runs at exit, such as a last barrier, came after it."""
+        when, ended, kept = self.over[0] - self.offset, self.ended, self.ledger
+        if ended is not None and ended.uncaught and self.stood_until is None and kept is not None and kept.complete and kept.moved > when:
+            self._ledger, self.failed_at = None, when
+            if self.ledger is None or self.ledger.last is None:  # Its clock is another one: it held calls before, and none is left.
+                self._ledger, self.failed_at = kept, None
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""
@@ -164,6 +174,16 @@ class LoggedProcess:
     def ended(self) -> Optional[schema.ProcessEnd]:
         """Return process.end."""
         return self.end if isinstance(self.end, schema.ProcessEnd) else None
+
+    @property
+    def over(self) -> Tuple[float, LogLine]:
+        """Return the time and the line of its last words, or of its last line if it left none.
+
+        A rank that hangs while it exits has written them already, and its watcher goes on writing.
+        """
+        kind = type(self.end) if self.end is not None else None
+        call = self.final(kind) if kind is not None else None
+        return (self.last_when, self.last_at) if call is None else (call.when, call.at)
 
     @property
     def exit_code(self) -> Optional[int]:

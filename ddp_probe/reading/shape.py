@@ -159,21 +159,33 @@ ENDED = "a signal from outside ended it"
 
 def settle(run: Run) -> None:
     """Find the signal, and take each rank that was alive then as it was."""
+    for process in run.processes:
+        process.leave_out_exit()
     handled = list(_of_handlers(run))
     signs = sorted([*_of_launchers(run), *_of_ranks(run), *handled], key=lambda sign: sign.when)
     if not signs:
         _of_a_killed_launcher(run)
-    if not signs or _had_failed(run, signs[0]):
+    if not signs:
         return
-    end = next((sign for sign in signs if sign.signal), signs[0])
-    run.handled = handled
-    run.outside = end._replace(when=signs[0].when - _MOMENT)
+    when = signs[0].when - _MOMENT
+    if not _had_failed(run, signs[0]):
+        end = next((sign for sign in signs if sign.signal), signs[0])
+        run.handled = handled
+        run.outside = end._replace(when=when)
     for process in run.processes:
-        if process.end is None or process.last_when >= run.outside.when:
-            process.stand(run.outside.when)
+        if not _was_gone(run, process, signs[0]):
+            process.stand(when)
             for failure in process.failures:
-                if failure.when >= run.outside.when:
+                if failure.when >= when:
                     failure.consequence = failure.consequence or ENDED
+
+
+def _was_gone(run: Run, process: LoggedProcess, first: OutsideEnd) -> bool:
+    """Tell whether a rank had ended before the signal: by its last words, or as its launcher reports, if it left none and something had failed."""
+    if process.end is not None:
+        return process.over[0] < first.when - _MOMENT
+    death = process.death or (run.death(process.rank) if process.rank is not None else None)
+    return run.outside is None and death is not None and (death.when < first.when or _had_died(death, process, first))
 
 
 def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
@@ -186,7 +198,8 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
         if failure is not None and failure.type.rpartition(".")[2] in ("SignalException", "KeyboardInterrupt"):
             number = _NUMBER.search(failure.message)
             name = _NAMES.get(number["number"], "") if number is not None else "SIGINT" if "Keyboard" in failure.type else ""
-            yield OutsideEnd(launcher.last_when, name, "the launcher", launcher.last_at)
+            when, at = launcher.over
+            yield OutsideEnd(when, name, "the launcher", at)
 
 
 def _of_a_killed_launcher(run: Run) -> None:
@@ -252,7 +265,7 @@ def _had_failed(run: Run, first: OutsideEnd) -> bool:
 def _had_died(death: Death, process: Optional[LoggedProcess], first: OutsideEnd) -> bool:
     """Tell whether a rank had died before, by itself. Lightning's broadcast may meet another call, for which gloo aborts the rank."""
     if not death.signal:
-        return bool(death.exit_code) and (process.last_when if process is not None else 0.0) < first.when - _UNWINDING
+        return bool(death.exit_code) and (process.over[0] if process is not None else 0.0) < first.when - _UNWINDING
     if death.signal in _SENT and (first.did is None or death.signal == first.signal):
         return False
     return process is None or _moved(process) < first.when

@@ -19,7 +19,8 @@ class Left(NamedTuple):
     how: str
     when: float
     failure: Any = None  # A Failed; watch reads no logs.
-    site: Any = None  # The line of the job that it left from: of its exception, or of its exit call.
+    site: Any = None  # The line of the job that it left from: of its exception, of its exit call, or of what it runs at exit.
+    exits: bool = False  # It has left its program, and runs what is registered for its exit.
 
 
 class LedgerStanding:

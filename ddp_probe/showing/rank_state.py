@@ -104,9 +104,16 @@ def parameters_on(process: LoggedProcess) -> Dict[str, int]:
     """Return how many parameters are on each device: at the last wrap, else before mmengine's wrap, else after the last move."""
     for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
         if wrap is not None and wrap.begin.placement is not None:
-            return {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
+            found = {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
+            return {} if set(found) == {"meta"} and _has_trained(process) else found
     move = process.final(schema.ModuleMove)
     return dict(move.end.devices) if move is not None and move.end is not None else {}
+
+
+def _has_trained(process: LoggedProcess) -> bool:
+    """Tell whether the parameters had data after the wrap: without any no step is made."""
+    kept = process.ledger
+    return kept is not None and any(phase.name == "optimizer" and phase.times for phase in kept.phases)
 
 
 def _few(devices: Iterable[str]) -> str:
@@ -123,7 +130,8 @@ def _card(process: LoggedProcess) -> str:
             if card.current is not None:
                 return str(card.current) + _visible(card)
     done = [call for call in process.calls(schema.SetDevice) if call.end is not None and call.failure is None]
-    return done[-1].begin.device if done else ""
+    none = process.start is not None and not any(card.count for card in process.started.accelerators)
+    return done[-1].begin.device if done and not none else ""
 
 
 def _visible(card: schema.Card) -> str:

@@ -1,6 +1,7 @@
 """What a launcher says while its ranks stand still: one line with the finding, or nothing if they do not wait for each other."""
 
 import sys
+from dataclasses import replace
 from typing import Dict, List, Sequence
 
 from ddp_probe.judging.judge import Diagnosis, judge
@@ -10,6 +11,7 @@ from ddp_probe.judging.words import listed, named
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, safe
+from ddp_probe.showing.paths import Paths
 
 _WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
 _PLACES = 4
@@ -23,14 +25,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def lines(diagnosis: Diagnosis) -> List[str]:
-    """Return the line: what is wrong, or that a rank is at work that the others wait for, or where each rank is and why that is undecided."""
+    """Return the line: what is wrong, or that a rank is at work that the others wait for, or where each rank is and why that is undecided.
+
+    A file is named in full the first time only: the line is one of many on stderr.
+    """
+    shortened = Paths(diagnosis.run)
     errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
     if errors:
-        return [brief_form.finding(errors[0])]
+        return [brief_form.finding(replace(errors[0], verdict=shortened(errors[0].verdict)))]
     works = [finding for finding in diagnosis.findings if finding.slug in _WORKS]
     if works:
-        return [_note(works[0])]
-    places = _places(diagnosis.run)
+        return [_note(replace(works[0], verdict=shortened(works[0].verdict)))]
+    places = shortened(_places(diagnosis.run))
     return [safe.line("Undecided: %s." % places, brief_form.LONGEST)] if places else []
 
 

@@ -28,7 +28,7 @@ class Told(NamedTuple):
     line: str
 
 
-def _told(folder: str) -> Optional[Told]:
+def told(folder: str) -> Optional[Told]:
     """Return what is said first, beside the signal: a hang that may yet be none, such as a long evaluation, comes after it."""
     found = [finding for finding in judge(load([folder])).findings if finding.slug != "ended-from-outside"]
     if not found:
@@ -92,7 +92,8 @@ WAYS: Dict[str, Callable[[Run], None]] = {
 }
 
 
-def _wind_down(job: Run) -> None:
+def wind_down(job: Run) -> None:
+    """Wait until nothing of a job is left, and end what stays."""
     guard = time.monotonic() + _WINDS_DOWN
     while processes_in(job.home) and time.monotonic() < guard:
         job.process.poll()
@@ -110,11 +111,11 @@ def test_the_verdict_is_the_same_after_the_end(case: Case, way: str, request: An
     """The rule, the ranks and the line that a report gives of a job that hung are those that it gave while it hung, however it was ended."""
     job = request.getfixturevalue("run")
     job.wait()
-    before = _told(job.folder)
+    before = told(job.folder)
     assert before is not None
     WAYS[way](job)
-    _wind_down(job)
-    assert _told(job.folder) == before
+    wind_down(job)
+    assert told(job.folder) == before
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_healthy_job_that_is_ended_has_no_guilty_line(way: str, launched: Call
     job = launched("goes_on.py")
     job.wait("goes on")
     WAYS[way](job)
-    _wind_down(job)
+    wind_down(job)
     found = judge(load([job.folder]))
     assert [finding.slug for finding in found.findings] == (["ended-from-outside"] if way != "SIGKILL of the launcher" else [])
     assert found.verdict == "found" if found.findings else "undecided"
@@ -152,9 +153,9 @@ def test_tags_that_differ_are_told_while_it_hangs_and_afterwards(launched: Calla
     """Of a send and a recv with other tags, both lines are named with what no ledger holds, and so they are after the job was ended."""
     job = launched("other_tag.py")
     job.wait()
-    before = _told(job.folder)
+    before = told(job.folder)
     assert before is not None
     assert (before.rule, before.ranks) == ("point-to-point-without-partner", (0, 1))
     WAYS["SIGTERM to the launcher"](job)
-    _wind_down(job)
-    assert _told(job.folder) == before
+    wind_down(job)
+    assert told(job.folder) == before

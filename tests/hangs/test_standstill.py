@@ -68,6 +68,20 @@ def test_a_standstill_is_said_once_and_then_its_end(book: _Make, others: Others,
     assert [event.ranks for event in log.events] == [[0, 1], [1]]
 
 
+def test_ranks_that_a_signal_ends_do_not_move_on(book: _Make, others: Others, capfd: Any) -> None:
+    """Once the launcher has been told to stop, a rank that unwinds because of that is not said to move on."""
+    book(0, Call(seq=7, site="/job/train.py:20:main"))
+    missing = book(1, Call(seq=6, state=schema.RETURNED, site="/job/train.py:9:main"))
+    log = Log()
+    standstill = _standstill(others, log)
+    standstill.look()
+    assert len(_said(capfd)) == 1
+    standstill.is_ending = True
+    missing.move()
+    standstill.tell_over()
+    assert _said(capfd) == []
+
+
 def test_a_process_that_is_no_more_is_named(book: _Make, others: Others, tmp_path: Path, capfd: Any) -> None:
     """While the others stand, a rank of this host with a log and without a process is told, unless it was started again."""
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:

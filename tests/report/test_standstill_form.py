@@ -22,7 +22,7 @@ def test_a_missing_rank_is_named_with_both_lines() -> None:
     """The finding is said as the brief report has it, with its rule."""
     said = _lines(_STEP + "ledger 3 dataloader at /train/t.py:9 open\nledger 0-2 all_reduce 16 float32 at /train/t.py:12 open")
     assert said.startswith("DDP629 rank-missing-from-collective [rank 3]: Ranks 0-2 wait in all_reduce of 16 float32 elements at /train/t.py:12")
-    assert "rank 3 is in the DataLoader, waiting for a batch at /train/t.py:9" in said
+    assert "rank 3 is in the DataLoader, waiting for a batch at t.py:9" in said
 
 
 def test_work_that_takes_long_is_a_note() -> None:

@@ -133,6 +133,19 @@ def test_a_process_that_is_gone_or_has_ended_says_so(book: Any, folder: Path) ->
     assert rows(look)[-1].state == "no ledger"
 
 
+def test_a_rank_that_has_failed_and_hangs_while_it_exits_says_so(book: Any, folder: Path) -> None:
+    """A process that still runs and has written its exception has failed; so has one that is gone, whatever its watcher wrote after that."""
+    end = '{"event":"process.end","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":1,"exit_code":1,"uncaught":true}'
+    hangs = '{"event":"hang.suspected","phase":"point","ts":"2026-11-22T05:01:01.000000Z","rank":1,"since":60.0}'
+    book(0, Phase("backward", 4), world=3)
+    book(1, Call(op="barrier", group="0-2"), world=3, lines=[end, hangs])
+    book(2, Call(op="barrier", group="0-2"), world=3, since=7, lines=[end, hangs])
+    look = _look(folder)
+    assert [each.state for each in look.ranks] == ["running", "failed", "failed"]
+    assert look.outliers == {1: "has failed while others run", 2: "has failed while others run"}
+    assert not look.over
+
+
 def test_a_stopped_process_says_so(book: Any, folder: Path) -> None:
     """A rank under SIGSTOP is shown as stopped, and stands out."""
     child = os.fork()

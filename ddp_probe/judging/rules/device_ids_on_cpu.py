@@ -2,14 +2,21 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import wrap_calls
-from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
-from ddp_probe.judging.words import named
+from ddp_probe.judging import change, wrap_calls
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.who import ranks
+from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.mask_forms import Expression
 
 _CPU_RUN = (
     r"\bin wrap_model\b|[\"'=: ]gloo\b[\"' ,)]|CUDA available: False|(?:GPU|cuda|CUDA) (?:is )?(?:not available|unavailable)"
     r"|[Uu]sing (?:device:? ?)?[Cc][Pp][Uu]\b|Default device: cpu"
+)
+
+_NO_CARD = Expression(
+    r"device_id parameter must be an accelerator with an index|device_id \S+ does not match the current compilation's accelerator support"
 )
 
 RULE = Rule(
@@ -40,7 +47,8 @@ RULE = Rule(
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Find refused device_ids on hosts without a card."""
+    """Find refused device_ids on hosts without a card, and a device_id of a group that does not name a card."""
+    yield from _of_group(run)
     given = [each for each in wrap_calls.wraps(run) if each.types == {"cpu"} and each.ids and not wrap_calls.card(each.process, each.call)]
     lost = wrap_calls.refused(run, given)
     if not lost:
@@ -59,4 +67,22 @@ def check(run: Run) -> Iterator[Finding]:
         when=min(each.call.when for each in lost),
         change=wrap_calls.only_on_a_card(first),
         explains=wrap_calls.failures(run, lost),
+    )
+
+
+def _of_group(run: Run) -> Iterator[Finding]:
+    refused = [failure for failure in run.failures if failure.process is not None and failure.fatal and _NO_CARD.search(failure.text)]
+    calls = [call for failure in refused for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+    if not calls:
+        return
+    first, given = refused[0], calls[0].begin.device_id
+    yield RULE.found(
+        ranks=ranks(failure.process for failure in refused),
+        verdict="init_process_group at %s gets device_id=%s on %s: torch takes a card of this host with its number there, or None."
+        % (place(first.site), given or "a device", named(ranks(failure.process for failure in refused))),
+        evidence=first_of([failed(failure) for failure in refused]),
+        when=first.when,
+        change=[change.Argument(first.site, change.GROUP, "device_id", ""), "On a CPU run there is no card to bind the group to."],
+        explains=refused,
+        fix="",
     )

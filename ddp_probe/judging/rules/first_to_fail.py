@@ -85,7 +85,7 @@ RULE = Rule(
     ),
     last_resort=True,
     needs_all=True,
-    yields_to=("own-exception",),
+    yields_to=("own-exception", "rank-left-while-others-wait"),
 )
 
 

@@ -4,6 +4,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
 from ddp_probe.judging.vendor_words import said
+from ddp_probe.judging.waiting import PEER_GONE
 from ddp_probe.judging.words import at, named, place
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
@@ -11,10 +12,11 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
-_SYMPTOM = Expression(
-    r"process group|init_process_group|device_ids|No backend type|must be on the same type of devices|CUDA|NVIDIA|accelerator|on the same device"
-    r"|invalid device|not initialized|[Rr]endezvous|MASTER_|environment variable|KeyError: 'LOCAL_RANK'"
-)
+_OF_DEVICE = r"device_ids|must be on the same type of devices|CUDA|NVIDIA|accelerator|on the same device|invalid device"
+_OF_GROUP = (
+    r"process group|init_process_group|No backend type|not initialized|[Rr]endezvous|MASTER_|environment variable|KeyError: 'LOCAL_RANK'|%s"
+) % _OF_DEVICE
+_DEVICE_SYMPTOM, _GROUP_SYMPTOM = Expression(_OF_DEVICE), Expression(_OF_GROUP)
 _WAITED = Expression(r"[Tt]imed? ?out|clients joined")
 
 
@@ -41,7 +43,7 @@ def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
         call = next((call for call in failure.calls if isinstance(call.begin, _SET_UP)), None)
         if call is not None and _went_on(process, failure) and not _made_good(process, call):
             group = any(made.end is not None and made.failure is None for made in process.calls(schema.InitProcessGroup))
-            symptoms = _symptoms(run, process, failure)
+            symptoms = _symptoms(run, process, failure, call, group)
             return Swallowed(failure, call, process, group, symptoms, not symptoms and _alone(process, group))
     return None
 
@@ -69,17 +71,33 @@ def _made_good(process: LoggedProcess, call: "LoggedCall[Any]") -> bool:
     return any(other.end is not None and other.failure is None for other in after)
 
 
-def _symptoms(run: Run, process: LoggedProcess, failure: Failed) -> List[Failed]:
-    fatal = [other for other in run.failures if other.fatal and other is not failure and other.when >= failure.when]
-    own = [other for other in fatal if other.process is process and not other.consequence and (_SYMPTOM.search(other.text) or _in_set_up(other))]
-    if own or any(other.process is process for other in fatal):
-        return own
+def _symptoms(run: Run, process: LoggedProcess, lost: Failed, call: "LoggedCall[Any]", group: bool) -> List[Failed]:
+    """Return what failed later because of it; that it came later is not enough.
+
+    In the rank itself it is what names the device that was not set, or asks for the group that was not made. In others it is the wait for a rank that
+    is in no group.
+    """
+    fatal = [other for other in run.failures if other.fatal and other is not lost and other.when >= lost.when]
+    if any(other.process is process for other in fatal):
+        own = [other for other in fatal if other.process is process and not other.consequence]
+        return [other for other in own if _of_the_device(call, other) or (not group and _of_the_group(other))]
     peers = [other for other in fatal if other.process is not process and other.process is not None]
-    return [other for other in peers if other.consequence or _WAITED.search(other.text)]
+    return [] if group else [other for other in peers if other.consequence == PEER_GONE or _WAITED.search(other.text)]
 
 
-def _in_set_up(failure: Failed) -> bool:
-    return any(isinstance(call.begin, (schema.Wrap, schema.WrapModel, schema.InitProcessGroup, schema.SetDevice)) for call in failure.calls)
+def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
+    """Tell whether a failure is about the device that was not set; a call that names another one fails with it as well."""
+    if not isinstance(call.begin, schema.SetDevice) or not _DEVICE_SYMPTOM.search(later.text):
+        return False
+    asked = [made.begin.device_ids for made in later.calls if isinstance(made.begin, schema.Wrap) and made.begin.device_ids]
+    number = call.begin.device.rpartition(":")[2]
+    return not asked or not number or any(number == given.rpartition(":")[2] for given in asked[0])
+
+
+def _of_the_group(later: Failed) -> bool:
+    """Tell whether a failure asks for the group that was not made."""
+    asks = (schema.Wrap, schema.WrapModel, schema.InitProcessGroup, schema.SetDevice)
+    return bool(_GROUP_SYMPTOM.search(later.text)) or any(isinstance(call.begin, asks) for call in later.calls)
 
 
 def _alone(process: LoggedProcess, group: bool) -> bool:
@@ -87,6 +105,9 @@ def _alone(process: LoggedProcess, group: bool) -> bool:
     end = process.ended
     several = (process.world_size or 1) > 1
     wrapped = any(call.end is not None and call.failure is None for call in process.calls(schema.Wrap))
+    kept = process.ledger
+    if kept is not None and any(calls.count for calls in kept.groups.values()):
+        return False
     return end is not None and end.failure is None and several and not wrapped and (not group or end.process_group is True)
 
 

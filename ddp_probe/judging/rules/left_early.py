@@ -49,7 +49,7 @@ class _Leaver:
         self.process = process
         self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
         self.exit_call = process.ended.site if process.ended is not None else None
-        self.when = self.leave.when if self.leave is not None else process.last_when
+        self.when = self.leave.when if self.leave is not None else process.over[0]
 
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
@@ -184,7 +184,7 @@ def _how(left: _Leaver) -> str:
 
 
 def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
-    at = left.process.last_at
+    at = left.process.over[1]
     end = Evidence(at.file, at.line, left.exit_call, "rank %s ends without a failure" % left.process.rank)
     if left.exit_call is not None:
         return [

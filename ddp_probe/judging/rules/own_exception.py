@@ -9,6 +9,7 @@ from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
 from ddp_probe.judging.waiting import TIMED_OUT
 from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, cut, named, place
+from ddp_probe.reading.job_line import nested_line
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
 
@@ -31,6 +32,8 @@ _NOT_OWN = (
     "DistNetworkError",
 )
 
+_ABSENT = Expression(r"No module named '(?P<module>(?!torch\b|mm\w+|amp_C|\w+_(?:C|cuda|ext)\b)\w+)'$")
+
 RULE = Rule(
     id="DDP623",
     slug="own-exception",
@@ -41,6 +44,7 @@ RULE = Rule(
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
     last_resort=True,
     needs_all=True,
+    yields_to=("rank-left-while-others-wait",),
 )
 
 
@@ -66,8 +70,11 @@ def read(run: Run) -> Iterator[Finding]:
 
 
 def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
-    losers = _losers(lost, guilty)
-    words = (capital(named(guilty)), "failed first," if losers else "failed", cut(own.text, 200).rstrip("."), place(own.site), losers)
+    losers, missing = _losers(lost, guilty), _missing(own)
+    said = own.said(200) if own.inside else cut(own.text, 200)
+    words = (capital(named(guilty)), "failed first," if losers else "failed", said.rstrip("."), place(own.site), losers)
+    fix = "Install %s where these ranks run, or correct its name at %s%s." if missing else "Fix what failed at %s%s."
+    then = (place(own.site), "; the other ranks' exceptions follow from it" if losers else "")
     return RULE.found(
         ranks=guilty,
         verdict="%s %s with %s at %s; an exception in the job's own code%s." % words,
@@ -75,7 +82,7 @@ def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[in
         when=own.when,
         explains=[*alike, *lost],
         confidence=confidence,
-        remedy="Fix what failed at %s%s." % (place(own.site), "; the other ranks' exceptions follow from it" if losers else ""),
+        remedy=fix % ((missing, *then) if missing else then),
     )
 
 
@@ -83,9 +90,19 @@ def _is_own(failure: Failed) -> bool:
     """Tell whether the job's code or data led to the exception, and not the machine, the versions or the other ranks."""
     if not failure.frames and failure.process is None:
         return failure.type.rpartition(".")[2] in _PLAIN and not _SYSTEM.search(failure.text)
+    if failure.process is not None and failure.site is not None and _missing(failure):
+        return True
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
         return False
+    if failure.process is not None and nested_line(failure.message) is not None:
+        return not (_SYSTEM.search(failure.inside) or TIMED_OUT.search(failure.inside))
     return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))
+
+
+def _missing(failure: Failed) -> str:
+    """Return the package that is not installed, if the exception says so; a part of a package that is there is a matter of versions."""
+    said = _ABSENT.match(failure.message) if failure.type.rpartition(".")[2] == "ModuleNotFoundError" else None
+    return said["module"] if said is not None else ""
 
 
 def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:

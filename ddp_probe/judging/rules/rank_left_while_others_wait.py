@@ -42,6 +42,11 @@ def _remedy(who: str, gone: Standing) -> str:
     left = gone.left
     if left is not None and left.failure is not None:
         return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
+    if left is not None and left.exits:
+        return (
+            "Find out why %s leaves its program while the others go on: exit() in a library, an exception that is caught, a return. What it printed "
+            "last tells more. Let all ranks leave together."
+        ) % who
     if left is not None and left.site is not None:
         return "Find out why %s reaches the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
     if gone.process.end is None:

@@ -1,16 +1,17 @@
 """A rank does not come to a collective in which the others wait: it is in another one, in a phase, or outside of any."""
 
-from typing import Iterator, List, Tuple, Union
+from typing import Iterator, List, Optional, Tuple, Union
 
-from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
+from ddp_probe.judging.ledgers import Standing, standings_of
+from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, parting_lines, unequal, waits_in_torch
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
-from ddp_probe.judging.words import at, by_number, capital, counted, named
+from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.splits import MISSING, UNKNOWN, Split
 from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
@@ -57,6 +58,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     elif both:
         short, said = _out_of_the_loop(run, found)
         told = said or told
+    ways = _ways(run, found)
+    if ways is not None and not short:
+        told = "%s%s" % (told, _parts(found, *ways))
     stands = not short and _stands(run, found)
     unknown = not short and not stands and bool(found.there) and all(_unknown_end(run, rank) for rank in found.there)
     lost = " %s left no last line: it is not known whether it ended there." % capital(named(found.there)) if unknown else ""
@@ -65,7 +69,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found), lost),
         evidence=evidence(run, found),
         when=found.when,
-        remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found),
+        remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found, ways),
         explains=explained(run),
         confidence=MEDIUM if unknown or (both and not ended) else HIGH,
         cause="uneven_batches" if short else "rank_stopped_participating" if stands or unknown else "",
@@ -75,10 +79,37 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 def _stands(run: Run, found: Split) -> bool:
     """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
     those = [standings_of(run).ranks[rank] for rank in found.there]
-    return all(one.inside is None and (one.own is not None or one.holds_gil or one.waits_for_data) and not one.in_backward for one in those)
+    return all(one.waits_for_data or (_is_free(one) and not one.in_backward and not waits_in_torch(one)) for one in those)
 
 
-def _remedy(run: Run, found: Split) -> str:
+def _is_free(standing: Standing) -> bool:
+    """Tell whether it was seen at a line of the job, or in native code that holds the GIL."""
+    return standing.inside is None and (standing.own is not None or standing.holds_gil)
+
+
+def _ways(run: Run, found: Split) -> Optional[Tuple[Site, Site]]:
+    """Return the lines of one function at which the ways of a missing and a waiting rank part, if the finding does not name both as it is."""
+    if not found.there:
+        return None
+    missing, waiting_rank = standings_of(run).ranks[found.there[0]], standings_of(run).ranks[found.here[0]]
+    ways = parting_lines(missing, waiting_rank)
+    known = [place(one.site) for one in (missing, waiting_rank)]
+    return None if ways is None or [place(way) for way in ways] == known else ways
+
+
+def _parts(found: Split, missing: Site, waiting_line: Site) -> str:
+    where = " In %s" % missing.function if missing.function and not missing.function.startswith("<") else " There"
+    return "%s their ways part: %s %s at %s, and %s at %s." % (
+        where,
+        named(found.there),
+        by_number(found.there, "is", "are"),
+        place(missing),
+        named(found.here),
+        place(waiting_line),
+    )
+
+
+def _remedy(run: Run, found: Split, ways: Optional[Tuple[Site, Site]]) -> str:
     guilty, who = standings_of(run).ranks[found.there[0]], named(found.there)
     if guilty.waits_for_data:
         return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
@@ -88,9 +119,9 @@ def _remedy(run: Run, found: Split) -> str:
         return "Find out what %s does%s, and why it takes this long or does not end: a loop, a lock, a file, the network." % (who, at(guilty.site))
     return "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches." % (
         who,
-        at(guilty.site),
+        at(ways[0] if ways is not None else guilty.site),
         named(found.here),
-        at(standings_of(run).ranks[found.here[0]].site),
+        at(ways[1] if ways is not None else standings_of(run).ranks[found.here[0]].site),
     )
 
 

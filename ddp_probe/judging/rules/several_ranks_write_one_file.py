@@ -5,6 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 from ddp_probe.judging import change
 from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
@@ -20,6 +21,7 @@ RULE = Rule(
     remedy="Save on one rank only: if torch.distributed.get_rank() == 0: torch.save(state, path).",
     needs=("checkpoint.save",),
     severity=WARNING,
+    yields_to=("launched-without-launcher",),
 )
 
 
@@ -77,7 +79,10 @@ def _is_file(save: schema.Save) -> bool:
 
 
 def _change(first: Saved) -> change.Change:
+    rank, needs = "torch.distributed.get_rank() == 0", "torch.distributed"
+    if not joined(first[0]):  # Without a group, get_rank() raises.
+        rank, needs = "os.environ.get('RANK', '0') == '0'", "os"
     if first[1].begin.opened:
-        return ["Open and save the file on one rank only, at %s: if torch.distributed.get_rank() == 0: …" % place(first[1].site)]
-    call = change.Instead(first[1].site, change.SAVE, "torch.distributed.get_rank() == 0", imports=("torch.distributed",), name="the save")
+        return ["Open and save the file on one rank only, at %s: if %s: …" % (place(first[1].site), rank)]
+    call = change.Instead(first[1].site, change.SAVE, rank, imports=(needs,), name="the save")
     return [call] if not first[1].begin.through else [RULE.remedy]

@@ -11,7 +11,7 @@ from ddp_probe.reading.standing import LedgerStanding, Left
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
-from ddp_probe.showing.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Position
+from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
 
 PATIENCE = 3.0
 """Seconds that others must have waited before a rank stands out: a rank may always be a moment behind."""
@@ -46,7 +46,7 @@ class LiveStandings(NamedTuple):
 def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
     stopped = _not_running(positions)
-    if any(each.state == STOPPED for each in positions if each.rank in stopped) or not any(map(_waits, positions)):
+    if any(each.state in (STOPPED, FAILED) for each in positions if each.rank in stopped) or not any(map(_waits, positions)):
         return stopped
     ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
     groups = standing.groups_of(ranks.values())

@@ -158,6 +158,7 @@ OVER = (GONE, ENDED, FAILED)
 
 _COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _BACKWARD = "backward"
+_QUIET = int(3e9)  # Nanoseconds without a move, after which it is asked whether an exception has ended the program.
 
 
 class Position(NamedTuple):
@@ -253,7 +254,10 @@ def _now(head: Header, state: str, ended_at: float) -> float:
 
 
 def _state(head: Header, path: str) -> str:
-    state = _kernel_state(watched_files.log_of(path), head.pid, head.host, head.born, head.boot)
+    log = watched_files.log_of(path)
+    state = _kernel_state(log, head.pid, head.host, head.born, head.boot)
+    if state == RUNNING and time.monotonic_ns() - head.moved_ns > _QUIET and _last_words(log).get("uncaught"):
+        return FAILED  # It hangs while it exits: its exception is written, and others wait for it.
     return OFF if state == RUNNING and head.closed_ns else state
 
 
@@ -266,15 +270,20 @@ def state_by_log(log: str, pid: int, host: str, born: int, boot: str) -> str:
 def _kernel_state(log: str, pid: int, host: str, born: int, boot: str) -> str:
     kernel = alive.kernel_state(pid, host, born, boot)
     if kernel is None:
-        last = log_lines.last(log)
-        return _end(last) if last.get("event") == "process.end" else ELSEWHERE
+        last = _last_words(log)
+        return _end(last) if last else ELSEWHERE
     if not kernel:
-        return _end(log_lines.last(log))
+        return _end(_last_words(log))
     return STOPPED if kernel in "Tt" else RUNNING
 
 
+def _last_words(log: str) -> Dict[str, Any]:
+    """Return the last words of a process; its watcher may have written on after them. Empty if there are none."""
+    return next((event for event in reversed(log_lines.tail(log)) if event.get("event") == "process.end"), {})
+
+
 def _end(last: Dict[str, Any]) -> str:
-    """Return how a process ended, by the last line of its log."""
-    if last.get("event") != "process.end":
+    """Return how a process ended, by its last words."""
+    if not last:
         return GONE
     return FAILED if last.get("uncaught") or last.get("exit_code") else ENDED

@@ -162,6 +162,11 @@ class LaunchWatcher:
         if held is not None:
             guard.run(NAME, held.save_all)
 
+    def note_signal(self) -> None:
+        """Note that a signal ends the launch: ranks that unwind because of it do not move on."""
+        if self._standstill is not None:
+            self._standstill.is_ending = True
+
     def fall_silent(self) -> None:
         """In the child of a fork there is no thread: forget it."""
         if self._held is not None:

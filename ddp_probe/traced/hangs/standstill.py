@@ -73,6 +73,7 @@ class Standstill:
         self._told: Owners = []
         self._resumed = 0
         self._unheard: Optional[Unheard] = None
+        self.is_ending = False  # A signal ends the ranks: those that unwind because of it do not move on.
 
     def resume(self) -> None:
         """Count from here: this process, or all that it looks at, did not run for a while."""
@@ -111,6 +112,8 @@ class Standstill:
 
     def tell_over(self) -> None:
         """Say that ranks move on, if it was reported that they do not."""
+        if self.is_ending:
+            return
         moved = [(owner, then, owner.moved()) for owner, then in self._told]
         moved = [(owner, then, now) for owner, then, now in moved if now > then]
         if not moved:

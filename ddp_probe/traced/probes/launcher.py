@@ -85,6 +85,7 @@ class Launcher(Probe):
         if told is not None:
             self._stopped = True
             self.session.recorder.point(told)
+            self.session.launch.note_signal()
         return None
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:

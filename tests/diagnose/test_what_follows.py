@@ -1,0 +1,172 @@
+"""What follows from what: a failure that was outlived is no cause, and what comes after the end of a program, or after a signal, is none either."""
+
+import json
+from typing import Any, Dict, List
+
+import pytest
+
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.ledger_text import START
+from ddp_probe.reading.load_run import from_lines
+from ddp_probe.showing.rank_state import rank_states
+
+
+def _event(name: str, rank: int, **more: Any) -> str:
+    return json.dumps({"event": name, "rank": rank, **more})
+
+
+def _set_device(rank: int) -> List[str]:
+    """Return the lines of a set_device that failed."""
+    site = {"file": "/job/dist_utils.py", "line": 41, "function": "setup_distributed"}
+    failure = {"type": "AttributeError", "message": "module 'torch._C' has no attribute '_cuda_setDevice'"}
+    return [
+        _event("device.set", rank, phase="begin", span=2, site=site, target="torch.cuda.set_device", device=str(rank)),
+        _event("device.set", rank, phase="error", span=2, failure=failure),
+    ]
+
+
+def _joined(rank: int) -> List[str]:
+    site = {"file": "/job/dist_utils.py", "line": 40, "function": "setup_distributed"}
+    return [
+        _event("process.start", rank, world_size=2),
+        _event("dist.init_process_group", rank, phase="begin", span=1, site=site, backend="gloo"),
+        _event("dist.init_process_group", rank, phase="end", span=1, group_size=2),
+    ]
+
+
+def _of(lines: List[str]) -> Diagnosis:
+    return judge(from_lines("\n".join(lines)))
+
+
+def _slugs(diagnosis: Diagnosis) -> List[str]:
+    return [finding.slug for finding in diagnosis.findings]
+
+
+_LATER: Dict[str, List[str]] = {
+    "a collective": ["ledger 0-1 all_reduce 16 float32 at /job/solver.py:12"],
+    "a pass of training": ["ledger 0-1 backward at /job/solver.py:12"],
+    "a wrap": [_event("ddp.init", rank, phase="begin", span=3) for rank in (0, 1)],
+}
+
+
+@pytest.mark.parametrize("later", _LATER)
+def test_a_failure_that_was_outlived_is_no_cause(later: str) -> None:
+    """If a rank that caught a failed set_device made another call of training, nothing that ends it later is said to come from that."""
+    lines = [line for rank in (0, 1) for line in [*_joined(rank), *_set_device(rank)]]
+    assert _slugs(_of(lines)) == ["cuda-call-without-cuda"]
+    assert "cuda-call-without-cuda" not in _slugs(_of([*lines, *_LATER[later]]))
+
+
+def test_what_was_outlived_stays_on_the_page() -> None:
+    """Beside the cause, the page says which failure the ranks caught, where, and that they went on."""
+    lines = [line for rank in (0, 1) for line in [*_joined(rank), *_set_device(rank)]]
+    wrapped = [_event("ddp.init", rank, phase=phase, span=3) for rank in (0, 1) for phase in ("begin", "end")]
+    failure = {"type": "KeyError", "message": "'bbox'", "frames": [{"file": "/job/coco.py", "line": 9, "function": "get"}]}
+    ends = [_event("process.end", rank, exit_code=1, uncaught=True, failure=failure) for rank in (0, 1)]
+    diagnosis = _of([*lines, *wrapped, *ends])
+    assert _slugs(diagnosis) == ["own-exception"]
+    (note,) = diagnosis.run.inventory.notes
+    assert note.startswith(
+        "Ranks 0-1 caught AttributeError: module 'torch._C' has no attribute '_cuda_setDevice' at /job/dist_utils.py:41, and went on"
+    )
+
+
+def test_a_wait_for_a_rank_with_a_group_follows_from_no_failure_of_its_set_up() -> None:
+    """A rank that lost a peer whose set_device had failed after it joined the group did not fail because of that."""
+    lost = {
+        "type": "RuntimeError",
+        "message": "Connection closed by peer [127.0.0.1]:1",
+        "frames": [{"file": "/job/s.py", "line": 9, "function": "f"}],
+    }
+    lines = [*_joined(0), *_joined(1), *_set_device(1), _event("process.end", 0, exit_code=1, uncaught=True, failure=lost)]
+    assert "init-failure-swallowed" not in _slugs(_of(lines))
+    alone = [line for line in lines if '"dist.init_process_group"' not in line or '"rank": 0' in line]
+    assert _slugs(_of(alone))[:1] == ["cuda-call-without-cuda"]
+
+
+def test_a_save_by_each_of_many_jobs_is_theirs() -> None:
+    """Ranks that train alone for want of a launcher each save: that is said, and that they save to one file is no finding beside it."""
+    own = {"local_rank": 0, "world_size": 2}
+    site = {"file": "/job/train.py", "line": 9, "function": "main"}
+    starts = [_event("process.start", rank, role="rank", launcher="torchrun", **own) for rank in (0, 1)]
+    wraps = [_event("mmengine.wrap_model", rank, phase="begin", span=1, launcher="none", distributed=False, site=site) for rank in (0, 1)]
+    saves = [
+        _event("checkpoint.save", rank, phase=phase, span=2, site=site, path="last.pth", **({"inode": 4, "in_place": True} if phase == "end" else {}))
+        for phase in ("begin", "end")
+        for rank in (0, 1)
+    ]
+    assert _slugs(_of([*starts, *wraps, *saves])) == ["launched-without-launcher"]
+    (finding,) = _of([*starts, *saves]).findings
+    assert "os.environ.get('RANK', '0') == '0'" in finding.remedy
+    assert "get_rank" not in finding.remedy
+
+
+def _stands(rank: int, *frames: Any) -> str:
+    stack = [{"file": file, "line": line, "function": function} for file, line, function in frames]
+    return _event("hang.suspected", rank, mono_ns=int((START + 90) * 1e9), threads=[{"main": True, "frames": stack}])
+
+
+def test_the_place_where_ways_part_is_named() -> None:
+    """Of two ranks that wait in one helper, the lines of the function that called it are named, as the helper's line is the same."""
+    helper, fit = ("/job/dist_utils.py", 217, "barrier"), "/job/det_solver.py"
+    log = [
+        _stands(0, (fit, 20, "main"), (fit, 76, "fit"), ("/job/evaluate.py", 9, "evaluate"), helper),
+        _stands(1, (fit, 20, "main"), (fit, 78, "fit"), helper),
+        "ledger 0-1 backward at /job/train.py:20 x3",
+        "ledger 0 barrier at /job/dist_utils.py:217 open",
+        "ledger 1 backward at /job/dist_utils.py:217 open",
+    ]
+    (finding,) = _of(log).findings
+    assert finding.slug == "rank-missing-from-collective"
+    assert "In fit their ways part: rank 1 is at %s:78, and rank 0 at %s:76." % (fit, fit) in finding.verdict
+    assert "%s:76" % fit in finding.remedy
+
+
+def test_a_rank_that_waits_below_ddp_is_not_asked_what_it_does() -> None:
+    """A rank that waits in DDP's forward for the buffers of another is in no loop, lock or file of its own."""
+    torch = "/env/site-packages/torch/nn/parallel/distributed.py"
+    log = [
+        _stands(0, ("/job/train.py", 20, "main"), (torch, 1600, "_pre_forward")),
+        _stands(1, ("/job/train.py", 31, "main")),
+        "ledger 0-1 all_reduce 16 float32 at /job/train.py:9 x3",
+        "ledger 1 barrier at /job/train.py:31 open",
+        "ledger 0 forward at /job/train.py:20 open",
+    ]
+    (finding,) = _of(log).findings
+    assert finding.slug == "rank-missing-from-collective"
+    assert "Find out what rank 0 does" not in finding.remedy
+    assert "Compare the path of rank 0" in finding.remedy
+    here = [line.replace(torch, "/job/model.py") for line in log]
+    assert "Find out what rank 0 does" in _of(here).findings[0].remedy
+
+
+def test_a_rank_that_runs_what_is_registered_for_its_exit_has_left() -> None:
+    """A rank whose stack begins in a function of the job, below no module, has left its program, whatever it waits in."""
+    log = [
+        _stands(0, ("/job/train.py", 40, "<module>"), ("/job/train.py", 20, "main")),
+        _stands(1, ("/job/dist_utils.py", 30, "cleanup")),
+        "ledger 0-1 backward at /job/train.py:20 x3",
+        "ledger 0 backward at /job/train.py:20 open",
+        "ledger 1 barrier at /job/dist_utils.py:30 open",
+    ]
+    (finding,) = _of(log).findings
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "Rank 1 has left its program, and runs cleanup at /job/dist_utils.py:30 as it exits" in finding.verdict
+    assert "exit()" in finding.remedy
+    inside = [line.replace('"function": "cleanup"', '"function": "<module>"') for line in log]
+    assert _slugs(_of(inside)) == ["rank-missing-from-collective"]
+
+
+def test_the_table_shows_no_card_that_is_not_there() -> None:
+    """A set_device that a remedy skipped on a host without cards sets none; parameters that have been trained are not without data."""
+    log = [
+        _event("process.start", 0, world_size=1),
+        _event("device.set", 0, phase="begin", span=1, target="torch.cuda.set_device", device="0"),
+        _event("device.set", 0, phase="end", span=1),
+        _event("ddp.init", 0, phase="begin", span=2, placement={"parameters": 4, "devices": {"meta": {"count": 4}}}),
+        _event("ddp.init", 0, phase="end", span=2),
+    ]
+    (state,) = rank_states(from_lines("\n".join(log)))
+    assert (state.card, state.devices) == ("", "meta")
+    (trained,) = rank_states(from_lines("\n".join([*log, "ledger 0 optimizer at /job/train.py:9"])))
+    assert trained.devices == ""
