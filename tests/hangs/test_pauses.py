@@ -132,7 +132,7 @@ def test_pauses_in_any_order_are_no_hang(job: Any, run_python: Any, read_events:
     for whom, first, last in _ORDERS * (5 if whole else 1):
         whose = {"launcher": (launcher,), "ranks": ranks, "all": (launcher, *ranks) if first == "launcher" else (*ranks, launcher)}[whom]
         back = whose if whom != "all" or first == last else whose[::-1]
-        _paused(whose, 3.5, back, busy.process)
+        _paused(whose, 4.5, back, busy.process)
         time.sleep(0.4)
         told = run_python(["-m", "ddp_probe", "report", tmp_path / "runs"], timeout=100)
         assert told.returncode != 1, (whom, first, last, told.stdout)
