@@ -163,7 +163,7 @@ def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
     said = job.wait_for("DDP637.*now at ")  # A later line, if rank 0 had not written its stacks before the first.
     assert "DDP637 rank-works-while-others-wait [rank 0] note: Rank 0 is in torch.save since " in said
     where = (_line("the line that saves"), _line("the line that waits for the file"))
-    assert re.search(r", called at \S.*%s, now at \S.*%s in comes_late \(1 collective behind\); rank 1 waits" % where, said), said
+    assert re.search(r", called at \S.*%s, now at %s in comes_late \(1 collective behind\); rank 1 waits" % where, said), said
     assert _line("the line of rank 0") in said
     assert re.search(r"Nothing is wrong if that takes so long\.|\(\d+ more characters\)", said)  # The paths of a checkout may be long.
     assert job.release() == [0]
