@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
+from at_home import at_home
 from registry import JOBS, label
 
 from ddp_probe.judging.judge import Diagnosis, judge
@@ -60,7 +61,7 @@ def test_wrong_in_silence_and_without_ledgers_is_undecided(stack: str, name: str
 @pytest.mark.parametrize(("stack", "name"), list(_healthy()))
 def test_every_healthy_run_needs_its_ledgers(stack: str, name: str, tmp_path: Path) -> None:
     """A healthy run is clear; without its ledgers it is undecided if its ranks met others in a group, and clear if they never did."""
-    folder = _copied(stack, name, tmp_path)
+    folder = at_home(RECORDED / stack / name, tmp_path / name)
     whole = _judged(folder)
     assert whole.verdict == "clear"
     assert _judged(_without(folder)).verdict == ("undecided" if _meet(whole.run) else "clear")
