@@ -1,7 +1,5 @@
 """What the rules say of a split: who is where, since when, which lines show it, and which failures it accounts for."""
 
-import ast
-import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.judging.facts import fact
@@ -9,14 +7,15 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Evidence
 from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.judging.words import at, by_number, capital, clock, counted, listed, named
-from ddp_probe.reading import alive, job_source, rank_stacks, splits
+from ddp_probe.reading import alive, rank_stacks, splits
+from ddp_probe.reading.arms import rank_branch
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.reading.splits import Split, record
+from ddp_probe.reading.splits import ALONE, MISSING, Split, record
 from ddp_probe.reading.stalls import PASSES
-from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
+from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 
@@ -194,16 +193,40 @@ def split(run: Run) -> Optional[Split]:
     mixed = splits.out_of_step(standings, parted)
     if mixed is not None:
         return mixed
-    better = _by_source(parted) or splits.narrowed(standings, parted) if parted is not None else None
-    return better or splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
+    if parted is not None:
+        return _by_source(parted) or splits.narrowed(standings, parted)
+    stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
+    return (_in_a_branch(standings, stall) or stall) if stall is not None else None
 
 
 def _by_source(parted: Split) -> Optional[Split]:
     """Blame the one side whose call stands under an `if` on the rank; None if the majority decides, or if both sides do, or neither."""
-    branches = [(line, ranks) for call, ranks in parted.calls for line in [branch(call.site)] if line is not None]
+    branches = [(line, ranks) for call, ranks in parted.calls for line in [rank_branch(call.site)] if line is not None]
     if len(parted.blame) <= len(parted.there) or len(branches) != 1 or len({call.site for call, _ in parted.calls}) < 2:
         return None
     return parted._replace(branch=branches[0][0], blame=branches[0][1])
+
+
+def _in_a_branch(standings: Standings, stall: Split) -> Optional[Split]:
+    """Return a wait of the one side that is in a collective under an `if` on the rank, unless the majority says that the other side is wrong."""
+    if stall.kind != MISSING or stall.departure is not None:
+        return None
+    branches = {}
+    for side in (stall.here, stall.there):
+        calls = [standings.ranks[rank].inside for rank in side]
+        lines = {rank_branch(call.site) if call is not None and call.op not in PAIRED else None for call in calls}
+        line = lines.pop() if len(lines) == 1 else None
+        if line is not None:
+            branches[side] = line
+    if len(branches) != 1:
+        return None
+    ((side, line),) = branches.items()
+    inside = standings.ranks[side[0]].inside
+    if inside is None or not set(side) <= set(stall.blame):
+        return None
+    others = stall.there if side == stall.here else stall.here
+    when = min(standings.ranks[rank].since() for rank in side)
+    return stall._replace(kind=ALONE, group=inside.group, number=inside.seq, here=side, there=others, blame=side, when=when, what="", branch=line)
 
 
 # Distinguishes a process that does not run from one that waits: the kernel says so, or it was silent while others reported a hang.
@@ -300,57 +323,3 @@ def _speaks_of(other: Standing, process: LoggedProcess, since: float) -> bool:
 def _dumped(process: LoggedProcess, moved: float) -> bool:
     dump = rank_stacks.dumped(process.file)
     return dump is not None and dump.when >= moved
-
-
-# Finds out from the job's source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
-
-_RANK = Expression(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
-
-
-def branch(site: Optional[LedgerSite]) -> Optional[int]:
-    """Return the line of the `if` that only some ranks take and that holds this call, directly or by calling its function; None if there is none."""
-    source = tree(site.file) if site is not None else None
-    if source is None or site is None:
-        return None
-    held = _holding(source, site.line)
-    if held is not None:
-        return held
-    name = _function(source, site.line)
-    lines = [_holding(source, call.lineno) for call in _calls(source, name)] if name else []
-    return lines[0] if lines and None not in lines else None
-
-
-def tree(file: str) -> Optional[ast.AST]:
-    """Return the syntax tree of a file of the job, if it is here."""
-    job_file = job_source.read(file)
-    try:
-        return ast.parse(job_file.text) if job_file is not None else None
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
-def _holding(source: ast.AST, line: int) -> Optional[int]:
-    """Return the innermost `if` on a rank that holds a line, in its body or in its else."""
-    branches = [node for node in ast.walk(source) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
-    return max((node.lineno for node in branches if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
-
-
-def _in(body: List[ast.stmt], line: int) -> bool:
-    first, last = _extent(body)
-    return first <= line <= last
-
-
-def _extent(body: List[ast.stmt]) -> Tuple[int, int]:
-    return body[0].lineno, max(getattr(node, "lineno", 0) for part in body for node in ast.walk(part))
-
-
-def _function(source: ast.AST, line: int) -> str:
-    """Return the innermost function that holds a line."""
-    functions = [node for node in ast.walk(source) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
-    return max(functions, key=lambda node: node.lineno).name if functions else ""
-
-
-def _calls(source: ast.AST, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(source):
-        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
-            yield node

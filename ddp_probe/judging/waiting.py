@@ -12,7 +12,7 @@ from ddp_probe.shared.own_code import foreign
 
 PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
 TIMED_OUT = Expression(
-    r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
+    r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation|Application timeout caused pair closure"  # gloo's own words for both.
     r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"
     r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
     r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]{0,300}collective"

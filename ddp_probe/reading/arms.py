@@ -1,7 +1,6 @@
 """Whether two lines of the job belong to one decision, by its source: the arms of one `if`, or a call that some make on the way to the next one."""
 
 import ast
-import contextlib
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -86,14 +85,32 @@ class Arms:
 
     def _tree(self, file: str) -> Optional[ast.AST]:
         if file not in self._trees:
-            job_file = job_source.read(file) if file else None
-            self._trees[file] = None
-            if job_file is not None:
-                with contextlib.suppress(SyntaxError, ValueError, RecursionError):
-                    self._trees[file] = ast.parse(job_file.text)
-                if job_file.changed > self._when:
-                    self._later[file] = job_file.text.splitlines()
+            self._trees[file] = tree(file)
+            job_file = job_source.read(file) if self._trees[file] is not None else None
+            if job_file is not None and job_file.changed > self._when:
+                self._later[file] = job_file.text.splitlines()
         return self._trees[file]
+
+
+def tree(file: str) -> Optional[ast.AST]:
+    """Return the syntax tree of a file of the job, if it is here."""
+    job_file = job_source.read(file) if file else None
+    try:
+        return ast.parse(job_file.text) if job_file is not None else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def rank_branch(site: Optional[LedgerSite]) -> Optional[int]:
+    """Return the line of the `if` that only some ranks take and that holds a call, or all calls of its function; None if there is none."""
+    source = tree(site.file) if site is not None else None
+    if source is None or site is None:
+        return None
+    own, *callers = _ways(source, site.line)
+    if _rank_if(own) is not None:
+        return _rank_if(own)
+    lines = [_rank_if(way) for way in callers]
+    return lines[0] if lines and None not in lines else None
 
 
 _Way = List[Step]
@@ -218,6 +235,16 @@ def _may_leave(first: Step, second: Step) -> bool:
     """Tell whether a way can end between two statements of one suite, the first included."""
     between = ast.Module(first.statements[first.place : second.place], [])
     return any(isinstance(node, _LEAVES) for node in ast.walk(between))
+
+
+def _rank_if(way: Sequence[Step]) -> Optional[int]:
+    """Return the innermost `if` on a rank around a line, in its body or in its else."""
+    lines = [step.statement.lineno for step, inner in zip(way, way[1:]) if inner.owner is step.statement and _asks_rank(step.statement)]
+    return max(lines, default=None)
+
+
+def _asks_rank(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and _is_on_rank(statement)
 
 
 def _is_on_rank(node: ast.AST) -> bool:

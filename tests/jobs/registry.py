@@ -208,8 +208,13 @@ JOBS = (
         "zero",
     ),
     *(
-        Job("08_batchnorm", "rank_divergent_control_flow", (rank,), (_STOPPED_WAITING,), _FOUR + " " + way, id="08_batchnorm_" + way)
-        for way, rank in (("evaluates", 0), ("skips", 2), ("stops", 3), ("meets", 0))
+        Job("08_batchnorm", cause, (rank,), (_STOPPED_WAITING,), _FOUR + " " + way, id="08_batchnorm_" + way)
+        for way, rank, cause in (
+            ("evaluates", 0, "rank_divergent_control_flow"),
+            ("skips", 2, "rank_divergent_control_flow"),
+            ("stops", 3, "rank_divergent_control_flow"),
+            ("meets", 0, "rank0_only_collective"),
+        )
     ),
     Job("08_barrier_that_pairs", "rank0_only_collective", (0,), (_STOPPED_WAITING, r"\[rank 1\] second evaluation finished"), _THREE),
     Job("08_metrics_in_another_order", "rank_divergent_control_flow", (1,), (r"\[rank 1\] loss 201 accuracy 102",), _THREE, "zero"),

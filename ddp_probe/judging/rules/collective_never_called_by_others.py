@@ -25,13 +25,16 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, ALONE)
     if found is None or not only_waits(run):
         return
+    told, remedy = departed(found), "Let all ranks make the call of %s%s, or none: move it out of the branch."
+    if found.branch:
+        told = " The call of %s is under the 'if' in line %d, whose branch the others do not take." % (named(found.blame), found.branch)
+        remedy = "Move the call of %%s%%s out of the 'if' in line %d, so that all ranks make it, or remove it." % found.branch
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), departed(found), doubt(found)),
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="Let all ranks make the call of %s%s, or none: move it out of the branch."
-        % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),
+        remedy=remedy % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),
         explains=explained(run),
         confidence="high" if found.is_sure else MEDIUM,
         cause="" if found.blame == (0,) else "rank_divergent_control_flow",
