@@ -1,9 +1,9 @@
 """A set-up function swallows every exception: the process group exists, set_device failed, and the program goes on as if it were alone.
 
-The symptom comes later and elsewhere: is_initialized() says True, so the model is wrapped with device_ids and DDP refuses.
+What ends the job comes later and elsewhere: is_initialized() says True, so the model is wrapped with device_ids and DDP refuses.
 
 Command: torchrun --nproc_per_node=2 04_swallowed_then_ddp_fails.py
-Root cause to name: init_failure_swallowed, on every rank; the first failure is torch.cuda.set_device in setup_distributed.
+Root cause to name: device_ids_given_for_cpu_run, on every rank; with set_device guarded, and thus nothing to catch, DDP refuses as well.
 """
 
 import os

@@ -123,7 +123,7 @@ JOBS = (
         (r"device_ids and output_device arguments only work with .* \{device\(type='\w+', index=\d\), device\(type='\w+', index=\d\)\}",),
         needs="accelerator",
     ),
-    Job("04_swallowed_then_ddp_fails", "init_failure_swallowed", (0, 1), (r"Not init distributed mode\.", _DEVICE_IDS)),
+    Job("04_swallowed_then_ddp_fails", "device_ids_given_for_cpu_run", (0, 1), (r"Not init distributed mode\.", _DEVICE_IDS)),
     Job("04_swallowed_and_silent", "init_failure_swallowed", (0, 1), (r"Not init distributed mode\.", r"training finished"), exit="zero"),
     Job("05_runner_launcher_none", "launched_without_launcher", (), (r"Distributed training: False", r"training finished"), exit="zero"),
     Job("05_hardcoded_card_zero", "hardcoded_device_zero", (0, 1), _ON_CARD_ZERO, exit="zero", needs="accelerator"),

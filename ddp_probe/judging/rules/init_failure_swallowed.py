@@ -86,10 +86,16 @@ def _symptoms(run: Run, process: LoggedProcess, lost: Failed, call: "LoggedCall[
 
 
 def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
-    """Tell whether a failure is about the device that was not set; a call that names another one fails with it as well."""
+    """Tell whether a failure is about the device that was not set.
+
+    A call that names another device fails with it as well, and so does the wrap of a model that is on the CPU of a host without cards.
+    """
     if not isinstance(call.begin, schema.SetDevice) or not _DEVICE_SYMPTOM.search(later.text):
         return False
-    asked = [made.begin.device_ids for made in later.calls if isinstance(made.begin, schema.Wrap) and made.begin.device_ids]
+    wraps = [made.begin for made in later.calls if isinstance(made.begin, schema.Wrap)]
+    if any(not wrap.accelerators and wrap.placement is not None and list(wrap.placement.devices) == ["cpu"] for wrap in wraps):
+        return False
+    asked = [wrap.device_ids for wrap in wraps if wrap.device_ids]
     number = call.begin.device.rpartition(":")[2]
     return not asked or not number or any(number == given.rpartition(":")[2] for given in asked[0])
 
@@ -139,6 +145,7 @@ RULE = Rule(
         Printed(
             r"Default process group has not been initialized|device_ids and output_device arguments only work",
             beside=_SAYS_SO,
+            unless=r"module parameters \{device\(type='cpu'\)\}",
             says="The log says that distributed mode was not set up, and the job continued to a failure that follows from it.",
         ),
     ),
