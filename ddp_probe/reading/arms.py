@@ -15,7 +15,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WITH = (ast.With, ast.AsyncWith)
 
 
-class Step(NamedTuple):
+class Nesting(NamedTuple):
     """One statement on the way from a function to a line: the statement around it, the suite in that, and its place in the suite."""
 
     owner: ast.AST
@@ -113,7 +113,7 @@ def rank_branch(site: Optional[LedgerSite]) -> Optional[int]:
     return lines[0] if lines and None not in lines else None
 
 
-_Way = List[Step]
+_Way = List[Nesting]
 
 
 def _passed_by(made: _Way, usual: _Way) -> Optional[Decision]:
@@ -155,19 +155,19 @@ def _way(tree: ast.AST, line: int) -> _Way:
     while True:
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             way = []
-        step = _step(node, line)
+        step = _nesting(node, line)
         if step is None:
             return way
         way.append(step)
         node = step.statement
 
 
-def _step(node: ast.AST, line: int) -> Optional[Step]:
+def _nesting(node: ast.AST, line: int) -> Optional[Nesting]:
     for suite, statements in _suites(node):
         for place, statement in enumerate(statements):
             last = getattr(statement, "end_lineno", None) or statement.lineno
             if statement.lineno <= line <= last:
-                return Step(node, suite, statements, place)
+                return Nesting(node, suite, statements, place)
     return None
 
 
@@ -196,7 +196,7 @@ def _in_one_function(one: _Way, other: _Way) -> bool:
     return bool(one) and bool(other) and one[0].owner is other[0].owner
 
 
-def _fork(one: Sequence[Step], other: Sequence[Step]) -> Optional[Tuple[Step, Step]]:
+def _fork(one: Sequence[Nesting], other: Sequence[Nesting]) -> Optional[Tuple[Nesting, Nesting]]:
     """Return the steps at which two ways of one function part."""
     for first, second in zip(one, other):
         if first.owner is not second.owner:
@@ -226,18 +226,18 @@ def _is_either(owner: ast.AST, *suites: str) -> bool:
     return isinstance(owner, ast.If)
 
 
-def _leaves(way: _Way, fork: Step) -> bool:
+def _leaves(way: _Way, fork: Nesting) -> bool:
     """Tell whether a suite on this way ends by return, raise, continue or break, so that what follows is not reached."""
     return any(isinstance(step.statements[-1], _LEAVES) for step in way[way.index(fork) + 1 :])
 
 
-def _may_leave(first: Step, second: Step) -> bool:
+def _may_leave(first: Nesting, second: Nesting) -> bool:
     """Tell whether a way can end between two statements of one suite, the first included."""
     between = ast.Module(first.statements[first.place : second.place], [])
     return any(isinstance(node, _LEAVES) for node in ast.walk(between))
 
 
-def _rank_if(way: Sequence[Step]) -> Optional[int]:
+def _rank_if(way: Sequence[Nesting]) -> Optional[int]:
     """Return the innermost `if` on a rank around a line, in its body or in its else."""
     lines = [step.statement.lineno for step, inner in zip(way, way[1:]) if inner.owner is step.statement and _asks_rank(step.statement)]
     return max(lines, default=None)

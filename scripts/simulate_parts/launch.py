@@ -82,6 +82,7 @@ def shared_environment(launch: Launch) -> Dict[str, str]:
         "MASTER_ADDR": host_name(0),
         "MASTER_PORT": PORT,
         "OMP_NUM_THREADS": "1",
+        **({} if launch.records else {"DDP_PROBE_LEDGER": "off"}),
     }
 
 

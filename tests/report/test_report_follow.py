@@ -24,6 +24,8 @@ with open(name, "w") as stream:
         event.update(rank=rank, local_rank=rank, pid=os.getpid(), host=os.uname().nodename, ts=now, mono_ns=time.monotonic_ns())
         for name in ("born", "boot"):  # Those of the recorded process.
             event.pop(name, None)
+        if event["event"] == "process.start":  # The recorded rank's ledger is not written again.
+            event["environment"]["DDP_PROBE_LEDGER"] = "off"
         if event["event"] == "process.end":
             event.setdefault("exit_code", 0)
         stream.write(json.dumps(event) + "\\n")
