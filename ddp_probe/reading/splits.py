@@ -320,6 +320,8 @@ def _judged(standings: LedgerStandings, stall: Stall, there: List[int]) -> Optio
 
 def _still_moves(standings: LedgerStandings, standing: LedgerStanding, stall: Stall) -> bool:
     """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
+    if standing.waited_out or (standing.phase is not None and not standing.phase.is_open):
+        return False  # It moved when it gave up.
     moved = standing.moved()
     quiet = max(standing.until, *(standing.until for standing in stall.here.values())) - moved
     return standing.left is None and quiet < standings.patience and moved - stall.when > max(quiet, _APART)

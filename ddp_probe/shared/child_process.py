@@ -13,6 +13,8 @@ import subprocess
 import time
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ddp_probe.shared.ours import ours
+
 MOST = 16 << 20
 """Bytes that a child may print, on stdout and stderr together, unless whoever starts it says otherwise."""
 
@@ -134,7 +136,7 @@ class ChildProcess:
             while self._room >= 0:
                 try:
                     piece = os.read(fd, _PIECE)
-                except BlockingIOError:
+                except ours(BlockingIOError):
                     break
                 if not piece:  # It has closed this one, and may go on.
                     self._open.remove(fd)
@@ -146,7 +148,7 @@ class ChildProcess:
 def _killed(pid: int) -> bool:
     try:
         os.kill(pid, signal.SIGKILL)
-    except OSError:  # It is gone, or has become another user's.
+    except ours(OSError):  # It is gone, or has become another user's.
         return False
     return True
 
@@ -173,5 +175,5 @@ def _read_proc(pid: int, name: str) -> bytes:
     try:
         with open("/proc/%d/%s" % (pid, name), "rb") as file:
             return file.read()
-    except OSError:
+    except ours(OSError):
         return b""

@@ -10,6 +10,8 @@ import os
 import stat
 from typing import BinaryIO, TextIO, Union
 
+from ddp_probe.shared.ours import ours
+
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _Path = Union[str, "os.PathLike[str]"]
 NOT_REGULAR = "Not a regular file"
@@ -19,7 +21,7 @@ def open_descriptor(path: _Path, flags: int = 0) -> int:
     """Open a regular file for reading; OSError for anything else, also for a name that no file can have."""
     try:
         fd = os.open(path, _FLAGS | flags)
-    except ValueError as exc:  # a null character
+    except ours(ValueError) as exc:  # a null character
         raise OSError(errno.EINVAL, "No file has such a name", os.fspath(path)) from exc
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):

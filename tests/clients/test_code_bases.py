@@ -58,4 +58,6 @@ def test_broken(start: Callable[[Client, str], Ended], client: Client, way: str)
     said = json.dumps([ended.report["findings"][:1], ended.report["undecided"]])
     wanted = lines(client.program, way) + lines("pieces.py", way)
     assert way in _LINELESS or not wanted or any(line in said for line in wanted), said
-    assert "ank 1" in said or "anks 0-1" in said, said
+    # Parameters that all ranks leave out alike are told without a rank in the words: the finding names the ranks beside them.
+    alike = way == "ddp" and [(each["slug"], each["ranks"]) for each in ended.report["findings"][:1]] == [("unused-parameters", [0, 1])]
+    assert alike or "ank 1" in said or "anks 0-1" in said, said

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Set, Tuple
 
 import pytest
+import shebang
 
 from ddp_probe.judging.doctor import card_tools, children
 from ddp_probe.judging.doctor.card_tools import CardTool
@@ -59,7 +60,7 @@ def tool(tmp_path: Path) -> Callable[[str, str], Tuple[Dict[str, str], Path]]:
         place.mkdir()
         (tmp_path / "tmp").mkdir()
         program = place / name
-        program.write_text("#!%s\n%s%s" % (sys.executable, _note(pids), code))
+        program.write_text(shebang.of(sys.executable) + _note(pids) + code)
         program.chmod(0o755)
         return {"PATH": "%s:%s" % (place, os.environ["PATH"]), "TMPDIR": str(tmp_path / "tmp")}, pids
 

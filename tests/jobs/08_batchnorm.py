@@ -1,6 +1,6 @@
-"""A model with BatchNorm, whose buffers DDP sends at the begin of each forward, on four ranks; one of them takes another way, as the argument says.
+"""A model with BatchNorm, whose buffers DDP sends at the begin of each forward, on three ranks; one of them takes another way, as the argument says.
 
-Command: torchrun --nproc_per_node=4 08_batchnorm.py evaluates
+Command: torchrun --nproc_per_node=3 08_batchnorm.py evaluates
 Root cause to name: rank_divergent_control_flow; the ranks wait for each other in forward and backward, which no collective of the job shows.
 """
 
@@ -50,7 +50,7 @@ def main() -> None:
         for inputs, targets in loader:
             step += 1
             train_step(model, optimizer, inputs, targets, is_skipped=WAY == "skips" and rank == 2 and step == 9)
-            if WAY == "stops" and rank == 3 and step == 10:
+            if WAY == "stops" and rank == 1 and step == 10:
                 break
         if WAY != "evaluates" or (rank == 0 and epoch == 1):
             evaluate(model, validation)

@@ -208,11 +208,11 @@ JOBS = (
         "zero",
     ),
     *(
-        Job("08_batchnorm", cause, (rank,), (_STOPPED_WAITING,), _FOUR + " " + way, id="08_batchnorm_" + way)
+        Job("08_batchnorm", cause, (rank,), (_STOPPED_WAITING,), _THREE + " " + way, id="08_batchnorm_" + way)
         for way, rank, cause in (
             ("evaluates", 0, "rank_divergent_control_flow"),
             ("skips", 2, "rank_divergent_control_flow"),
-            ("stops", 3, "rank_divergent_control_flow"),
+            ("stops", 1, "rank_divergent_control_flow"),
             ("meets", 0, "rank0_only_collective"),
         )
     ),

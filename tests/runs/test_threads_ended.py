@@ -1,5 +1,7 @@
 """A thread of a rank that ends with an exception is in the log, and a run that ends with 0 after it is not clear."""
 
+import re
+import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
@@ -46,7 +48,8 @@ def test_a_thread_that_raises_is_named_with_rank_and_line(launch) -> None:
     assert finding.verdict == words
     assert done.diagnosis.exit_code() == 0
     assert done.err.count("ValueError: no such column") == 1
-    assert "/ddp_probe/" not in done.err.partition("Exception in thread prefetch")[2].partition("ValueError")[0]
+    printed = done.err.partition("Exception in thread prefetch")[2].partition("ValueError")[0]
+    assert set(re.findall(r'File "(.+)", line', printed)) == {threading.__file__, str(PROGRAM)}
 
 
 def test_the_jobs_own_hook_runs(launch) -> None:

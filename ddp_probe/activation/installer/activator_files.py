@@ -117,7 +117,15 @@ def write(path: str, data: bytes) -> None:
 
 def version(path: str) -> str:
     """Return the version that a file of ours carries, or an empty string."""
-    found = parts(path)
+    return _version(parts(path))
+
+
+def current_version() -> str:
+    """Return the version that install writes: a template is no installed file, as it has no digest."""
+    return _version(activator().parts(content(ACTIVATOR, "")))
+
+
+def _version(found: Optional[Tuple[bytes, bytes, bytes]]) -> str:
     if found is None:
         return ""
     line = found[1].split(b"\n", 1)[0].decode(errors="replace")

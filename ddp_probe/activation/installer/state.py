@@ -78,7 +78,7 @@ def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tupl
     if found.by(folder):
         if found.missing:
             return "incomplete", "%s Nothing would be recorded." % child.sentence(found.missing), ""
-        current = activator_files.version(os.path.join(locations.templates(), activator_files.ACTIVATOR))
+        current = activator_files.current_version()
         if version != current:
             return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
         return "active", _remark(via, found, folder), ""
