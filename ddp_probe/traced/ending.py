@@ -144,10 +144,15 @@ class Ending:
         Up to Python 3.10 no signal is handled before a `try` at the beginning. From 3.11 one may be, as at the beginning of any hook.
         """
         try:
+            if not issubclass(type(exc), BaseException):  # Somebody calls the hook by hand, with nothing in flight.
+                (self._previous or sys.__excepthook__)(kind, exc, trace)
+                return
             shown = _Shown(self._previous or sys.__excepthook__, kind, exc, trace)
             self._tell(exc)
             shown.call()
         except BaseException as came:
+            if not issubclass(type(exc), BaseException):
+                raise
             shown = shown or _Shown(self._previous or sys.__excepthook__, kind, exc, trace)
             self._tell(exc)
             shown.call()
@@ -162,6 +167,9 @@ class Ending:
 
     def _thread_excepthook(self, args: Any) -> None:
         """Write that a thread ended. Its traceback is printed without our frames, as the main thread's is."""
+        if type(args) is not threading.ExceptHookArgs:
+            self._previous_of_threads(args)
+            return
         guard.run("process", self._note_thread, args)
         guard.run("process", clean_exception, args.exc_value)  # A signal handler never runs in a thread.
         trace = None if args.exc_value is None else traceback_of(args.exc_value)

@@ -98,3 +98,26 @@ def test_a_signal_in_the_exception_hook_costs_nothing(told, tmp_path, whole):
     found = told("hook_interrupted", tmp_path, "3000" if whole else "150", str(random.random()), **place)
     assert found["failed"] == {}
     assert found["tried"] > 200
+
+
+HOOKS_BY_HAND = """
+import sys, threading, torch
+for args in ((None, None, None), (1, 2, 3), (ValueError, "text", None), (ValueError, None, None), (ValueError, ValueError, None)):
+    try:
+        print(sys.excepthook(*args))
+    except BaseException as exc:
+        print(type(exc).__name__, exc)
+try:
+    threading.excepthook(None)
+except BaseException as exc:
+    print(type(exc).__name__, exc)
+"""
+
+
+def test_hooks_that_are_called_by_hand_do_what_pythons_do(run_python, armed, clean_env, tmp_path):
+    """A job that calls the hooks of exceptions with nothing in flight, or with what is not an exception, gets what Python's own hooks give it."""
+    place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    bare = run_python(HOOKS_BY_HAND, env=clean_env(**place), cwd=tmp_path)
+    probed = run_python(HOOKS_BY_HAND, env=armed(tmp_path / "runs", **place), cwd=tmp_path)
+    assert (bare.returncode, probed.returncode) == (0, 0), probed.stderr
+    assert probed.stdout == bare.stdout

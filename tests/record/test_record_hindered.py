@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -313,3 +315,23 @@ def test_a_full_file_still_says_how_it_ended(make: Make, lines_of: Lines) -> Non
     assert (lines[full + 1]["map_location"], lines[full + 2]["failure"]["message"]) == ("199", "try 199")
     assert lines[full + 1]["span"] == lines[full + 2]["span"]
     assert os.stat(str(recorder.path)).st_size <= 16384
+
+
+def test_a_pipe_in_place_of_the_log(make: Make, tmp_path: Path, impatient: None) -> None:
+    """If the job puts a pipe that nobody reads where the log was, nothing waits for a reader, and the pipe stays empty."""
+    recorder = make()
+    recorder.point(schema.SetDevice())
+    path = Path(str(recorder.path))
+    path.unlink()
+    os.mkfifo(str(path))
+    before = time.monotonic()
+    signal.alarm(60)
+    try:
+        for _ in range(100):
+            recorder.point(schema.SetDevice())
+    finally:
+        signal.alarm(0)
+    assert time.monotonic() - before < 60
+    reader = os.open(str(path), os.O_RDONLY | os.O_NONBLOCK)
+    assert os.read(reader, 100) == b""
+    os.close(reader)

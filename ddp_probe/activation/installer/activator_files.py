@@ -121,7 +121,7 @@ def version(path: str) -> str:
 
 
 def current_version() -> str:
-    """Return the version that install writes: a template is no installed file, as it has no digest."""
+    """Return the version that install writes: a template by itself has no digest."""
     return _version(activator().parts(content(ACTIVATOR, "")))
 
 

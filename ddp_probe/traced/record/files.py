@@ -46,8 +46,8 @@ def _shared(directory: str) -> bool:
 # One append-only file that is ours alone: made exclusively, never through a symlink, checked before each write.
 
 _TRIES = 100
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
-_APPEND = os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO)  # The last for a pipe that nobody reads.
+_APPEND = os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = _APPEND | os.O_CREAT | os.O_EXCL
 
 
