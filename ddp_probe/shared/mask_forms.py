@@ -116,6 +116,7 @@ _FORMS = (
         tuple("/" + prefix.lower() for prefix in _IN_PATHS),
         r"(?<=/)(?:%s)(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z0-9]{16})[\w-]+" % "|".join(map(re.escape, _IN_PATHS)),
     ),
+    _Form(("/sk-",), r"(?<=/)sk-(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{32,}"),  # Of the words that begin so, none is so long.
     _Form(("hf_", "api_org", "ico-"), r"\bhf_(?:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}|[a-z]{20,})|\b(?:hf|api_org|ico)[_-][A-Za-z]{30,}"),
     _Form(
         ("ey", "zxlk"),

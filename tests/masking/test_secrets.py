@@ -261,13 +261,19 @@ def test_time_grows_with_length_alone(seed):
     pytest.fail("%.3f s for 8000 characters, %.3f s for 16000" % (once, twice))
 
 
-@pytest.mark.parametrize(("form", "shown"), [("/data/ghp_%s/x.py", "/data/***/x.py"), ("C:/a/hf_%s", "C:/a/***"), ("runs/AKIA%s/y", "runs/***/y")])
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [("/data/ghp_%s/x.py", "/data/***/x.py"), ("C:/a/hf_%s", "C:/a/***"), ("runs/AKIA%s/y", "runs/***/y"), ("/w/sk-QRST0%s", "/w/***")],
+)
 def test_token_in_a_path_is_masked(form, shown):
     """A folder's name that is a vendor's key is masked, and the rest of the path stands."""
-    assert mask(form % "ABCDEFGHIJ1234567890") == shown
+    assert mask(form % "ABCDEFGHIJ1234567890abcdefghij") == shown
 
 
-@pytest.mark.parametrize("path", ["/data/npm_config_cache_v1/x.py", "/a/pypi-mirror-2024/b", "/x/dapi-2017/keypoints/y.pth", "/home/pul-2/z"])
+@pytest.mark.parametrize(
+    "path",
+    ["/data/npm_config_cache_v1/x.py", "/a/pypi-mirror-2024/b", "/x/dapi-2017/keypoints/y.pth", "/home/pul-2/z", "/x/sk-learn-contrib-0123456789/y"],
+)
 def test_folder_with_a_prefix_stands(path):
     """A folder's name that only begins like a key is not masked."""
     assert mask(path) == path
