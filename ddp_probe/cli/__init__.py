@@ -7,7 +7,7 @@ from typing import List, Optional
 import ddp_probe
 from ddp_probe.cli import _stdout
 from ddp_probe.cli._commands import PROG, Command, commands, find, modules, page
-from ddp_probe.shared.errors import ProbeError, UsageError
+from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
 
 __all__ = ["PROG", "Command", "commands", "find", "main", "modules", "page"]
 
@@ -20,6 +20,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         sys.stdout.flush()
     except ProbeError as exc:
         return _complain(exc)
+    except UnicodeEncodeError as exc:
+        return _complain(_no_text(exc))
     except BrokenPipeError:  # the reading program, such as head, has exited; the flush at exit must not fail either
         _stdout.give_up()
         return 141
@@ -30,6 +32,15 @@ def main(argv: Optional[List[str]] = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _no_text(exc: UnicodeEncodeError) -> ProbeError:
+    """Return what to do about a name that cannot be written down."""
+    return UnusableError(
+        what="The name of a file cannot be written as text: %s." % ascii(exc.object[:200]),
+        why="Linux allows any bytes in a name, and these are not UTF-8.",
+        what_to_do="Rename the file, and run the command again.",
+    )
 
 
 def _dispatch(argv: List[str]) -> int:
