@@ -81,8 +81,8 @@ def test_warning_names_the_command(failed: Any) -> None:
 def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]], tmp_path: Path) -> None:
     """A run that takes longer to read than the limit is left unread, and only the command is said."""
     (tmp_path / "run").mkdir()
-    with open(tmp_path / "run" / "rank00000.node1.1.jsonl", "wb") as file:
-        file.truncate(200 << 30)  # a hole: no disk, and longer to read than anybody waits
-    done = run_python("from ddp_probe.traced import ending; ending._SECONDS = 1; ending.say(%r)" % str(tmp_path / "run"), env=clean_env())
+    (tmp_path / "run" / "rank00000.node1.1.jsonl").write_text("{}\n" * 1000, encoding="utf-8")
+    limit = "ending._SECONDS = 0.01"  # The interpreter that reads takes longer to start.
+    done = run_python("from ddp_probe.traced import ending; %s; ending.say(%r)" % (limit, str(tmp_path / "run")), env=clean_env())
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")

@@ -34,7 +34,20 @@ def is_alive(pid: int, started: int) -> bool:
 def is_paused(pid: int) -> bool:
     """Tell whether the kernel lets a process not run: a signal or a debugger has stopped it, or its control group is frozen."""
     state = _fields(str(pid))[:1]
-    return state in ([b"T"], [b"t"]) or _read("/proc/%d/wchan" % pid) in _FREEZERS
+    if state in ([b"T"], [b"t"]) or _read("/proc/%d/wchan" % pid) in _FREEZERS:
+        return True
+    return state == [b"D"] and _is_frozen(pid)  # Linux 6.1 and later freeze a thread where it waits.
+
+
+def _is_frozen(pid: int) -> bool:
+    for line in _read("/proc/%d/cgroup" % pid).splitlines():
+        _, kinds, path = (*line.split(b":", 2), b"", b"")[:3]
+        group = os.fsdecode(path)
+        if kinds == b"freezer" and _read("/sys/fs/cgroup/freezer" + group + "/freezer.state").startswith(b"FROZEN"):
+            return True
+        if not kinds and b"frozen 1" in _read("/sys/fs/cgroup" + group + "/cgroup.events"):
+            return True
+    return False
 
 
 def cpu_of(pid: int) -> float:

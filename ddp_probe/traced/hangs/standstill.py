@@ -105,6 +105,9 @@ class Standstill:
         if owners and all(owner.is_paused() for owner in owners):
             self.resume()
             return False
+        if self._unheard is not None and self._unheard.is_over():
+            self.resume()
+            return False
         if self._unheard is not None:
             return True
         self._unheard = Unheard(owners, self._grace + _LATE)

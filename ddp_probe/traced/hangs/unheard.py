@@ -15,9 +15,14 @@ class Unheard:
         self._longest = longest
         self._began = time.monotonic()
         self._cpu = [(owner, cpu_of(owner.pid)) for owner in owners if owner.silence() > longest]
+        self._paused = [owner for owner in owners if owner.is_paused()]
 
     def __len__(self) -> int:
         return len(self._cpu)
+
+    def is_over(self) -> bool:
+        """Tell whether one that was paused has been let go on: the others are about to be."""
+        return any(not owner.is_paused() for owner in self._paused)
 
     def events(self) -> List[schema.LauncherSilent]:
         """Return what is seen of those that have not woken since."""
