@@ -11,10 +11,10 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.out_of_step import first_mixed
-from ddp_probe.reading.stalls import BACKWARD, FORWARD
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
+from ddp_probe.standing.out_of_step import first_mixed
+from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = (

@@ -1,6 +1,6 @@
 """The place where each rank stands, by ledger and log: in which collective, at which number of its group; in which phase; or that it has left.
 
-A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in reading/splits.py.
+A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in standing/splits.py.
 """
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -8,17 +8,18 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
-from ddp_probe.reading import rank_stacks, standing
+from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import RankLedger
-from ddp_probe.reading.stalls import PASSES
-from ddp_probe.reading.standing import LedgerStanding, Left
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.shared.own_code import task, waits_for_its_processes
+from ddp_probe.standing import rank_standing
+from ddp_probe.standing.rank_standing import LedgerStanding, Left
+from ddp_probe.standing.stalls import PASSES
 
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
@@ -131,9 +132,9 @@ class Standing(LedgerStanding):
         waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
-        phase = standing.open_phase(ledger) or (_ended_phase(ledger) if waited_out or lost else None)
+        phase = rank_standing.open_phase(ledger) or (_ended_phase(ledger) if waited_out or lost else None)
         rank = process.rank if process.rank is not None else -1
-        super().__init__(rank, ledger, process.offset, standing.inside(ledger, waited_out or lost or joining), phase)
+        super().__init__(rank, ledger, process.offset, rank_standing.inside(ledger, waited_out or lost or joining), phase)
         self.process = process
         self.waited_out = waited_out
         is_dark = not fatal and process.ended is None and not stood and self.rank not in run.running and _raised_last(ledger)
@@ -422,8 +423,8 @@ def standings_of(run: Run) -> Standings:
         if kept is not None and (kept.groups or not kept.problem):
             standings[rank] = Standing(run, process, kept)
     _leave(standings)
-    groups = standing.groups_of(standings.values())
-    everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
+    groups = rank_standing.groups_of(standings.values())
+    everyone = {*range(run.expected or 0), *run.ranks, *rank_standing.members_of(groups)}
     unknown = {rank for rank in everyone if rank not in standings or not standings[rank].known} if standings else set()
     _note(run, standings)
     return Standings(standings, groups, unknown, _patience(run))

@@ -10,10 +10,10 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe.judging.ledgers import Standing, came_after
 from ddp_probe.judging.waiting import PEER_GONE, waited
-from ddp_probe.reading.arms import tree
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.standing.arms import tree
 
 _Loop = Union[ast.For, ast.AsyncFor]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

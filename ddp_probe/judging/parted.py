@@ -7,17 +7,18 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Evidence
 from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.judging.words import at, by_number, capital, clock, counted, listed, named
-from ddp_probe.reading import alive, rank_stacks, splits
-from ddp_probe.reading.arms import rank_branch
+from ddp_probe.reading import alive, rank_stacks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.reading.splits import ALONE, MISSING, Split, record
-from ddp_probe.reading.stalls import PASSES
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
+from ddp_probe.standing import splits
+from ddp_probe.standing.arms import rank_branch
+from ddp_probe.standing.splits import ALONE, MISSING, Split, record
+from ddp_probe.standing.stalls import PASSES
 
 _LINES = 3  # Lines of each side.
 
@@ -182,7 +183,7 @@ def only_waits(run: Run) -> bool:
     return all(standing.left is None or standing.left.failure is None for standing in standings_of(run).ranks.values())
 
 
-# At which call the ranks of a run part, by reading/splits.py, plus what the logs and the job's source add.
+# At which call the ranks of a run part, by standing/splits.py, plus what the logs and the job's source add.
 
 
 @fact

@@ -17,11 +17,11 @@ from ddp_probe.reading import flight_recorder
 from ddp_probe.reading.flight_recorder import RecorderEntry, Recording
 from ddp_probe.reading.job_line import own_frames
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import Split, record
-from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.standing.splits import Split, record
+from ddp_probe.standing.stalls import BACKWARD
 
 _SIDE = 3  # Dumps that are read on each side, at most.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.

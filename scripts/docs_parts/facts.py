@@ -13,7 +13,7 @@ _OBJECTS = (
     ("Run", "run", "reading/model.py"),
     ("LoggedProcess", "process", "reading/model.py"),
     ("LoggedCall", "call", "reading/logged_call.py"),
-    ("LedgerStanding", "standing", "reading/standing.py"),
+    ("LedgerStanding", "standing", "standing/rank_standing.py"),
     ("Standing", "standing", "judging/ledgers.py"),
     ("Record", "record", "reading/whole_ledger.py"),
 )

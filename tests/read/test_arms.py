@@ -6,8 +6,8 @@ from typing import Tuple
 
 import pytest
 
-from ddp_probe.reading.arms import Arms
 from ddp_probe.reading.whole_ledger import LedgerSite
+from ddp_probe.standing.arms import Arms
 
 ARMS = {
     "the arms of an if": "if seen:\n    call()  # 1\nelse:\n    call()  # 2\n",

@@ -12,10 +12,11 @@ from schedule import seed
 
 from ddp_probe.judging import late_ranks
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading import fold, folded_ledger, lateness, ledger_file, ledger_text, rank_ledger, steps, whole_ledger
-from ddp_probe.reading.lateness import LateRanks
+from ddp_probe.reading import fold, folded_ledger, ledger_file, ledger_text, rank_ledger, steps, whole_ledger
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.standing import lateness
+from ddp_probe.standing.lateness import LateRanks
 
 SIZE = 8
 STEPS = 60

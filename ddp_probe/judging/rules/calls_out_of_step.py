@@ -7,9 +7,9 @@ from ddp_probe.judging.parted import aborted, evidence, explained, group, of_kin
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.out_of_step import Mixed
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.reading.splits import MIXED
+from ddp_probe.standing.out_of_step import Mixed
+from ddp_probe.standing.splits import MIXED
 
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 

@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import absent, departed, doubt, evidence, explaine
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import ALONE
+from ddp_probe.standing.splits import ALONE
 
 RULE = Rule(
     id="DDP633",

@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import aborted, departed, doubt, evidence, explain
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import DIFFER, Split, record
+from ddp_probe.standing.splits import DIFFER, Split, record
 
 _COMPARED = 3  # Ranks of each side whose threads are looked at.
 _GROUP_OF_ITS_OWN = (

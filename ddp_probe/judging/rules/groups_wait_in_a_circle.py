@@ -7,8 +7,8 @@ from ddp_probe.judging.parted import explained, of_kind, only_waits, stands
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import by_number, capital, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import CIRCLE, Split
 from ddp_probe.shared.ledger_schema import ranks_of
+from ddp_probe.standing.splits import CIRCLE, Split
 
 _MOST = 8  # Waits that are reported.
 

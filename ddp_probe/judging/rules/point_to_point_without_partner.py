@@ -7,8 +7,8 @@ from ddp_probe.judging.parted import absent, departed, doubt, evidence, explaine
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, place, spans
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import PEER, Split
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+from ddp_probe.standing.splits import PEER, Split
 
 RULE = Rule(
     id="DDP635",

@@ -10,10 +10,10 @@ from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_stacks import main_frames
-from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.reading.whole_ledger import Phase, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.standing.stalls import BACKWARD
 
 _PART = 5  # A phase is named if it took a fifth of the time.
 

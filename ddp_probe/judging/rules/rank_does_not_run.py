@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import doubt, evidence, explained, halted, of_kind
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, listed, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import HALTED
+from ddp_probe.standing.splits import HALTED
 
 RULE = Rule(
     id="DDP421",

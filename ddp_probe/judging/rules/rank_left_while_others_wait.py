@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import LEFT
+from ddp_probe.standing.splits import LEFT
 
 RULE = Rule(
     id="DDP631",

@@ -8,10 +8,10 @@ from ddp_probe.judging.parted import absent, departed, doubt, evidence, explaine
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import MISSING, UNKNOWN, Split
-from ddp_probe.reading.stalls import BACKWARD
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
+from ddp_probe.standing.stalls import BACKWARD
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."

@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind
 from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.judging.words import capital, clock, named
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.splits import WORKING
+from ddp_probe.standing.splits import WORKING
 
 RULE = Rule(
     id="DDP637",

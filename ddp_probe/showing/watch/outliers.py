@@ -1,17 +1,18 @@
-"""Which ranks stand out, by reading/splits.py, and why, in a few words; only once others have waited for a while."""
+"""Which ranks stand out, by standing/splits.py, and why, in a few words; only once others have waited for a while."""
 
 import os
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
-from ddp_probe.reading import standing, whole_ledger
+from ddp_probe.reading import whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
-from ddp_probe.reading.splits import ALONE, DIFFER, Split, split
-from ddp_probe.reading.stalls import PASSES
-from ddp_probe.reading.standing import LedgerStanding, Left
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
+from ddp_probe.standing import rank_standing
+from ddp_probe.standing.rank_standing import LedgerStanding, Left
+from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
+from ddp_probe.standing.stalls import PASSES
 
 PATIENCE = 3.0
 """Seconds that others must have waited before a rank stands out: a rank may always be a moment behind."""
@@ -23,7 +24,7 @@ class LiveStanding(LedgerStanding):
     __slots__ = ("position",)
 
     def __init__(self, position: Position, kept: RankLedger) -> None:
-        super().__init__(position.rank, kept, 0.0, standing.inside(kept, gave_up=False), standing.open_phase(kept))
+        super().__init__(position.rank, kept, 0.0, rank_standing.inside(kept, gave_up=False), rank_standing.open_phase(kept))
         self.position = position
         self.until = kept.when(position.since_ns) + position.seconds if position.since_ns else self.moved()
         self.runs = position.state not in OVER
@@ -49,8 +50,8 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     if any(each.state in (STOPPED, FAILED) for each in positions if each.rank in stopped) or not any(map(_waits, positions)):
         return stopped
     ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
-    groups = standing.groups_of(ranks.values())
-    unknown = {*absent, *(standing.members_of(groups) - set(ranks))}
+    groups = rank_standing.groups_of(ranks.values())
+    unknown = {*absent, *(rank_standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
     parted = split(LiveStandings(ranks, groups, unknown))
     if parted is None or not parted.blame:

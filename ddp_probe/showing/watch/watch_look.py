@@ -7,10 +7,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 import msgspec
 
-from ddp_probe.reading import glance, lateness, log_lines, rank_stacks
+from ddp_probe.reading import glance, log_lines, rank_stacks
 from ddp_probe.reading.find import written
 from ddp_probe.reading.job_line import job_line
-from ddp_probe.reading.lateness import LateRanks, StepMember, Waited
 from ddp_probe.reading.whole_ledger import Header, LedgerSite
 from ddp_probe.shared import schema
 from ddp_probe.shared.regular_files import open_bytes
@@ -18,6 +17,8 @@ from ddp_probe.shared.schema import UNREADABLE
 from ddp_probe.showing.watch import ask, outliers, watched_files
 from ddp_probe.showing.watch import position as positions
 from ddp_probe.showing.watch.position import OVER, Glimpses, Position, state_by_log
+from ddp_probe.standing import lateness
+from ddp_probe.standing.lateness import LateRanks, StepMember, Waited
 
 _TAIL = 1 << 16
 _SIGN = b'"device.state"'

@@ -7,14 +7,14 @@ for a rank that waits itself is a consequence.
 
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.reading.out_of_step import Mixed, first_mixed
 from ddp_probe.reading.rank_ledger import LedgerCall, made
-from ddp_probe.reading.stalls import BACKWARD, Stall, all_stalls, is_long
-from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.standing.out_of_step import Mixed, first_mixed
+from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
+from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 
 # Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set
 
-from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
 from ddp_probe.reading.whole_ledger import Group
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 
 BACKWARD, FORWARD = "backward", "forward"
 PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}

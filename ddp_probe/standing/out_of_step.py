@@ -6,10 +6,10 @@ that have ended. They are wrong if both lines are on the way of one rank: then t
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.reading.arms import Arms, Decision
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
 from ddp_probe.reading.whole_ledger import Group, LedgerSite
+from ddp_probe.standing.arms import Arms, Decision
+from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 
 _MOST_AHEAD = 16  # Calls by which a rank may be ahead.
 _LONGEST_TURN = 32  # Calls whose order may differ.
