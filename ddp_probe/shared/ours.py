@@ -101,16 +101,15 @@ def _stays(exc: BaseException) -> bool:
 
 
 def passed_a_generator(exc: BaseException) -> Optional[BaseException]:
-    """Return the StopIteration that a signal handler has raised in a generator of ours, if Python has put this RuntimeError in its place."""
+    """Return the StopIteration that a signal handler has raised in a generator, if Python has put this RuntimeError in its place."""
     cause = _cause_of(exc) if type(exc) is RuntimeError else None
-    step = None if cause is None or not issubclass(type(cause), StopIteration) else traceback_of(cause)
-    return cause if step is not None and _is_ours(step.tb_frame) and raised_by_handler(cause) else None
+    return cause if cause is not None and issubclass(type(cause), StopIteration) and raised_by_handler(cause) else None
 
 
-def raise_as_raised(exc: BaseException) -> None:
-    """Raise what a signal handler has raised, as it was, if this RuntimeError has taken its place; to be called where our code ends."""
-    cause = passed_a_generator(exc)
-    if cause is None:
+def raise_as_raised(exc: Optional[BaseException]) -> None:
+    """Raise what a signal handler has raised, as it was, if this RuntimeError has taken its place below our code; to be called where our code ends."""
+    cause = None if exc is None else passed_a_generator(exc)
+    if exc is None or cause is None or not _passed_us(exc):
         return
     context = _CONTEXT.__get__(cause)
     try:
@@ -142,6 +141,13 @@ def _is_all_ours(exc: BaseException) -> bool:
     while step is not None and _is_ours(step.tb_frame):
         step = step.tb_next
     return step is None
+
+
+def _passed_us(exc: BaseException) -> bool:
+    step = traceback_of(exc)
+    while step is not None and not _is_ours(step.tb_frame):
+        step = step.tb_next
+    return step is not None
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -198,4 +204,4 @@ def _is_a_class_of_the_job(kind: Type[BaseException]) -> bool:
     file: Any = getattr(sys.modules.get(module), "__file__", None)
     if type(file) is not str:
         return module == "__main__"
-    return not file.startswith((_STANDARD, _PACKAGE)) and not any(part in file for part in _OTHERS)
+    return not file.startswith((_STANDARD, _PACKAGE)) and not [part for part in _OTHERS if part in file]

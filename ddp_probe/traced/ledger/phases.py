@@ -139,7 +139,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     site = finder(file)
     layout = schema.layout(schema.PHASE)
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
-    left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
+    left, counted = [schema.offset(schema.PHASE, name) // 8 for name in ("left", "count")]
     mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 

@@ -9,7 +9,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from ddp_probe.shared.ours import must_pass, traceback_of
+from ddp_probe.shared.ours import must_pass, raise_as_raised, traceback_of
 from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign
 from ddp_probe.traced.patching.call import Target
@@ -90,6 +90,7 @@ def leave(code: types.CodeType) -> None:
     """Take the frame with this code out of the traceback of the exception that is leaving it."""
     exc = sys.exc_info()[1]
     try:
+        raise_as_raised(exc)
         if exc is not None:
             shed(exc, code)
     except RecursionError as full:
@@ -113,8 +114,10 @@ def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, 
     made: List[types.CodeType] = []
 
     def error(token: Any) -> None:
+        exc = sys.exc_info()[1]
         try:
             hooks.error(token)
+            raise_as_raised(exc)
         except RecursionError as exc:
             try:
                 passes = must_pass(exc)
@@ -122,6 +125,9 @@ def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, 
                 passes = FRAGILE and not forgotten()
             if passes:
                 raise
+        except BaseException as other:
+            raise_as_raised(other)
+            raise
         finally:
             cut()
 
