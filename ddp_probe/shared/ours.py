@@ -71,19 +71,19 @@ def is_the_jobs(exc: BaseException) -> bool:
     return not _is_all_ours(exc) and raised_by_handler(exc)
 
 
-# Where the stack is full, a hook may have no room left for a call, not even to ask what to do. So a clause of the hot path looks like this:
-#
-#     except RecursionError as exc:
-#         try:
-#             passes = must_pass(exc)
-#         except RecursionError:
-#             passes = FRAGILE and not forgotten()
-#         if passes:
-#             raise
-
-
 def must_pass(exc: RecursionError) -> bool:
-    """Return whether a RecursionError that was raised in our code has to reach the job: a signal handler has raised it, or the note of it stays."""
+    """Return whether a RecursionError that was raised in our code has to reach the job: a signal handler has raised it, or the note of it stays.
+
+    Where the stack is full there may be no room for this call either. So the clauses of the hot path look like this:
+
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
+    """
     return is_a_handlers_overflow(exc) or _stays(exc)
 
 
@@ -107,7 +107,7 @@ def passed_a_generator(exc: BaseException) -> Optional[BaseException]:
 
 
 def raise_as_raised(exc: Optional[BaseException]) -> None:
-    """Raise what a signal handler has raised, as it was, if this RuntimeError has taken its place below our code; to be called where our code ends."""
+    """Raise what a signal handler has raised, as it was, if this RuntimeError has taken its place below our code; for where our code ends."""
     cause = None if exc is None else passed_a_generator(exc)
     if exc is None or cause is None or not _passed_us(exc):
         return
@@ -164,7 +164,7 @@ def _handles(frame: FrameType, above: FrameType, registered: List[Any]) -> bool:
 
 def _holds(values: Sequence[Any], wanted: Any) -> bool:
     """Return whether this very object is among the values, without asking one of them."""
-    for one in values:
+    for one in values:  # noqa: SIM110  # No generator, in which a handler may raise.
         if one is wanted:
             return True
     return False

@@ -5,7 +5,19 @@ import pytest
 from ddp_probe.shared.masks import mask
 
 _COMMANDS = ("mysql -p%s", "docker login -p %s", "docker login -u me -p %s")
-_BEFORE = ("/job/run.sh:", "/job/run.sh,", "/job/run.sh;", "command=", "/job/run.log>", "`", "$(", "/job/a.sh|", "/job/run.sh: ", "'/job/", '"/opt/bin/')
+_BEFORE = (
+    "/job/run.sh:",
+    "/job/run.sh,",
+    "/job/run.sh;",
+    "command=",
+    "/job/run.log>",
+    "`",
+    "$(",
+    "/job/a.sh|",
+    "/job/run.sh: ",
+    "'/job/",
+    '"/opt/bin/',
+)
 
 
 @pytest.mark.parametrize("before", _BEFORE)

@@ -143,7 +143,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 
-    def of(phase: int) -> Hooks:  # noqa: C901  # Closures with what is known of one phase, for a microsecond.
+    def of(phase: int) -> Hooks:  # noqa: C901, PLR0915  # Closures with what is known of one phase, for a microsecond.
         at, numbers, threads = rows[phase]
         row, left_at, counted_at, ends_step = at << 3, at + left, at + counted, phase == BACKWARD
 

@@ -221,7 +221,7 @@ class Works:
                 raise
 
 
-def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:
+def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:  # noqa: C901  # Flat.
     """Return what writes into the record of work that its wait() has begun, and that it is over."""
     clock = time.monotonic_ns
 

@@ -1,14 +1,13 @@
 """Makes calls of torch with ever fewer frames left below the recursion limit, and prints with how many each still works, and how it ends with fewer.
 
-Each call is made from a line that has made it before, and from one that has not. What has made it recurses for ever afterwards, which Python has to end
-in the usual way.
+Each call is made from a line that has made it before, and from one that has not. What has made it recurses for ever afterwards, which Python has to
+end in the usual way.
 """
 
-import io
+import io  # noqa: F401  # A call uses it.
 import json
 import os
 import socket
-import sys
 
 import torch
 import torch.distributed as dist
@@ -56,7 +55,7 @@ def forever():
 def down_to(statement):
     """Return a function that recurses so often, and makes the call there: its code has never run."""
     space = dict(globals())
-    exec(compile(DOWN % statement, __file__, "exec"), space)  # noqa: S102
+    exec(compile(DOWN % statement, __file__, "exec"), space)
     return space["down"]
 
 
