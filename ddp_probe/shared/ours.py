@@ -74,7 +74,7 @@ def is_the_jobs(exc: BaseException) -> bool:
 def must_pass(exc: RecursionError) -> bool:
     """Return whether a RecursionError that was raised in our code has to reach the job: a signal handler has raised it, or the note of it stays.
 
-    Where the stack is full there may be no room for this call either. So the clauses of the hot path look like this:
+    If the stack is full, there may be no room for this call either. So the clauses of the hot path look like this:
 
         except RecursionError as exc:
             try:

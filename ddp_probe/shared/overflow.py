@@ -1,4 +1,4 @@
-"""Where the stack is full: how to tell, and how Python up to 3.9 forgets that it was."""
+"""A full stack: how to tell, and how Python up to 3.9 forgets that it was full."""
 
 from __future__ import annotations
 
