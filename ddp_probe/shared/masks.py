@@ -169,7 +169,7 @@ def _mask_elements(text: str) -> str:
     return _ELEMENT.sub(_hide_value, text)
 
 
-_SPLIT = re.compile(r"[\s'\"/]+")
+_SPLIT = re.compile(r"[\s'\"/:,;=<>|&`(\[{]+")  # A program may stand directly behind a path: /job/run.sh:mysql -pX
 _ITEM = Expression(r"\n|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\"]+(?:\"[^\"\n]*\"|'[^'\n]*')?")
 _PROGRAM = Expression(
     r"(?<![\w./-])['\"]?(?:[\w.-]*/(?:[\w.-]+/)*)?(?:%s)(?=['\",\s])" % "|".join(sorted(map(re.escape, NAMES), key=len, reverse=True))
@@ -182,8 +182,11 @@ def _mask_commands(text: str) -> str:
     shown, done = [], 0
     program = _PROGRAM.search(text)
     while program is not None:
-        listed, line, end = program.group(0)[0] in "'\"", CommandLine(), program.end()
-        for match in _ITEM.finditer(text, program.start()):
+        line, begin, end = CommandLine(), program.start(), program.end()
+        listed = program.group(0)[0] in "'\""
+        if listed and text[end : end + 1].isspace():  # The quotation marks are around the line and not around the program.
+            listed, begin = False, begin + 1
+        for match in _ITEM.finditer(text, begin):
             end = match.end()
             if match.group(0) in _NEXT_COMMAND or (listed and match.group(0)[0] == "]"):
                 break

@@ -55,7 +55,7 @@ def standard(file: str) -> bool:
 
 def starts_a_child(code: CodeType) -> bool:
     """Return whether this is the command line with which multiprocessing starts an interpreter: a line that nobody has written."""
-    return code.co_filename == "<string>" and any(name in code.co_names for name in _STARTS_CHILDREN)
+    return code.co_filename == "<string>" and not set(_STARTS_CHILDREN).isdisjoint(code.co_names)
 
 
 def task(frames: Sequence[Tuple[str, str]]) -> str:
@@ -65,11 +65,14 @@ def task(frames: Sequence[Tuple[str, str]]) -> str:
     """
     own = [index for index, (file, _) in enumerate(frames) if not foreign(file)]
     names = [frames[index][1].rpartition(".")[2] for index in own[-_INNERMOST:]]
-    named = next((name for name in reversed(names) if _TASK.search(name)), "")
+    tasks = [name for name in names if _TASK.search(name)]
     inside = own[-1] if own and names[-1] != "<module>" else 0
-    if not named and own and any(file.startswith(_IMPORT) for file, _ in frames[inside:]):
+    importing = [file for file, _ in frames[inside:] if file.startswith(_IMPORT)]
+    if tasks:
+        return tasks[-1]
+    if own and importing:
         return "import"
-    return named or ("debugger" if any(_DEBUGGER.search(file) for file, _ in frames) else "")
+    return "debugger" if [file for file, _ in frames if _DEBUGGER.search(file)] else ""
 
 
 def waits_for_its_processes(frames: Sequence[Tuple[str, str]], still: float, children: float) -> bool:
@@ -99,10 +102,14 @@ def of_installed_program(files: Sequence[str], launched: str = "") -> Optional[i
     """
     if launched and _is_a_program(launched):
         beside = os.path.dirname(launched) + os.sep
-        return next((index for index, file in enumerate(files) if file.startswith(beside)), None)
+        below = [index for index, file in enumerate(files) if file.startswith(beside)]
+        return below[0] if below else None
     packages = [package(file) for file in files]
-    program = next((name for name in reversed(packages) if name and name not in _STARTERS and name not in PLUGINS), "")
-    if program:
-        return packages.index(program)
-    commands = (index for index, file in enumerate(files) for found in [_COMMAND.search(file)] if found and found.group(1) not in _STARTERS)
-    return next(commands, None)
+    programs = [name for name in packages if name and name not in _STARTERS and name not in PLUGINS]
+    if programs:
+        return packages.index(programs[-1])
+    for index, file in enumerate(files):
+        command = _COMMAND.search(file)
+        if command is not None and command.group(1) not in _STARTERS:
+            return index
+    return None

@@ -20,24 +20,31 @@ _ELSEWHERE = (
     "shared/door",
     "shared/meeting",
     "showing",
+    "standing",
     "activation/installer",
     "__main__.py",
 )
+_FULL = "The stack may have no room left to ask whose it is; it is asked as far as there is."
 _REASONS = {
     "shared/ours.py": {
         "ValueError": "It is what tells the two kinds apart, while one of the job's is in flight already.",
-        "RecursionError": "The stack has no room left to ask whose it is.",
+        "RecursionError": _FULL,
     },
-    "traced/patching/guard.py": {
-        "RecursionError": "The stack may have no room left to ask whose it is.",
-        "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",
+    "shared/overflow.py": {
+        "RecursionError": "The first call has made the interpreter note the overflow, and has room then.",
+        "ValueError": "sys._getframe says so of a stack that calls through C have filled.",
     },
+    "traced/ledger/calls.py": {"RecursionError": _FULL},
+    "traced/ledger/phases.py": {"RecursionError": _FULL},
+    "traced/ledger/works.py": {"RecursionError": _FULL},
+    "traced/patching/code_swap.py": {"RecursionError": _FULL},
+    "traced/patching/guard.py": {"RecursionError": _FULL},
     "pytest_plugin.py": {
         "OSError": "pytest ends, and no test runs any more.",
         "several": "A test has ended and its report is made: no code of the test runs.",
     },
     "traced/ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
-    "traced/patching/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
+    "traced/patching/_importlib_bootstrap_frame.py": {"RecursionError": _FULL},
 }
 
 

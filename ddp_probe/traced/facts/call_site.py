@@ -65,8 +65,11 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
 
 def _launched(frames: List[FrameType]) -> str:
     """Return the file of the program that was launched, if it is among these frames, innermost first."""
-    programs = (frame.f_code.co_filename for frame in reversed(frames) if module_of(frame) in _PROGRAM)
-    return next((file for file in programs if not standard(file)), "")
+    for frame in reversed(frames):
+        file = frame.f_code.co_filename
+        if module_of(frame) in _PROGRAM and not standard(file):
+            return file
+    return ""
 
 
 def _sites(frames: List[FrameType]) -> List[Site]:

@@ -37,7 +37,7 @@ def group_backends(group: Any) -> Dict[str, str]:
     group = c10d._get_default_group() if group is None else group
     text = held(getattr(getattr(c10d, "_world", None), "pg_backend_config", None), group)
     if type(text) is str and ":" in text:  # "cpu:gloo,cuda:nccl"
-        pairs = (pair.partition(":") for pair in text.split(","))
+        pairs = [pair.partition(":") for pair in text.split(",")]
         return {device: backend for device, _, backend in pairs if backend != "undefined"}
     kind = _kind(c10d, group)
     return {"all": kind} if kind else {}
@@ -61,12 +61,19 @@ def group_description(group: Any) -> str:
 
 def is_group(group: Any) -> bool:
     """Return whether this is a process group, by its type alone: any other check could run the job's code."""
-    return any(name.rpartition(".")[2] == "ProcessGroup" and name.startswith("torch.") for name in map(class_name, bases(type(group))))
+    for base in bases(type(group)):
+        name = class_name(base)
+        if name.rpartition(".")[2] == "ProcessGroup" and name.startswith("torch."):
+            return True
+    return False
 
 
 def held(table: Any, group: Any) -> Any:
     """Return what a table of torch's holds for a group, which is found by identity: a class of the job may have a hash of its own."""
-    return next((value for key, value in list(table.items()) if key is group), None) if type(table) is dict else None
+    for key, value in list(table.items()) if type(table) is dict else ():
+        if key is group:
+            return value
+    return None
 
 
 def _kind(c10d: Any, group: Any) -> str:

@@ -316,7 +316,7 @@ class Others:
         except ours(OSError):
             return
         ledgers = [name for name in names if name.startswith("rank") and name.endswith(schema.SUFFIX)]
-        self.lowest = min(map(_number, ledgers), default=-1)
+        self.lowest = min([_number(name) for name in ledgers], default=-1)
         for name in ledgers:
             if name.split(".")[1] == self._host and name not in self._found:
                 self._take(name)

@@ -8,12 +8,13 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.shared.ours import is_a_handlers_overflow, ours
+from ddp_probe.shared.ours import must_pass, ours
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.groups import Groups, Known, Numbers, Row, Sums, count_call
 from ddp_probe.traced.ledger.sites import LINE, finder
 from ddp_probe.traced.patching import Switch
 from ddp_probe.traced.patching.code_swap import Hooks
-from ddp_probe.traced.patching.guard import FRAGILE, guard
+from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
 
 CALL = 0
@@ -154,11 +155,15 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 thread.outer = index
             words[moved] = now
             return index, at, outer, thread, is_async and not outer, row, now
-        except RecursionError as exc:  # The job has filled the stack; up to Python 3.9 it must not be swallowed, see the guard.
-            if not FRAGILE and not is_a_handlers_overflow(exc):
-                return None
-            unmade(thread, index, outer, numbers, seq)
-            raise
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                unmade(thread, index, outer, numbers, seq)
+                raise
+            return None
         except ours(Exception) as exc:
             broken(switch, exc)
             return None
@@ -216,6 +221,13 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                     row[0] = calls + 1, inside + now, now if now > longest else longest, began + entered, index
                     thread.waited += now
             thread.outer = outer
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
         except ours(Exception) as exc:
             broken(switch, exc)
 
@@ -233,6 +245,13 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 thread.outer = outer
             words[moved] = clock()
             tidy(thread, frames.around(frame_of(2).f_back, CALL, 2))
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
         except ours(Exception) as exc:
             broken(switch, exc)
 
@@ -293,7 +312,10 @@ def _describer() -> Callable[..., Tuple[int, int, int, int]]:
     def answers_by_itself(kind: Any) -> bool:
         """Tell whether torch may ask the class for sizes and devices, in C++."""
         answering = [base for base in _bases(kind) if "__torch_dispatch__" in _contents(base)]
-        return any(not str(_contents(base).get("__module__")).startswith("torch") for base in answering)
+        for base in answering:  # noqa: SIM110  # No generator, in which a handler may raise.
+            if not str(_contents(base).get("__module__")).startswith("torch"):
+                return True
+        return False
 
     def describe(payload: Any, dtypes: Dict[Any, int], devices: Dict[Any, int]) -> Tuple[int, int, int, int]:
         tensors = 1

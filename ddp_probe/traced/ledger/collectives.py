@@ -109,7 +109,7 @@ class Collectives:
 
     def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> None:
         function = innermost(target)
-        if function is not None and all(function is not one.function for one in self._swaps):
+        if function is not None and not [one for one in self._swaps if one.function is function]:
             made = guard.run("ledger", self._swapped, target, function, around, given, sources)
             if made is not None:
                 self._swaps.append(made)

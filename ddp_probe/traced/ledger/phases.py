@@ -6,13 +6,13 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.shared.ours import is_a_handlers_overflow, ours
+from ddp_probe.shared.ours import must_pass, ours
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.calls import Frames, Here, LedgerThread, broken
 from ddp_probe.traced.ledger.groups import Numbers
 from ddp_probe.traced.ledger.sites import LINE, finder
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks
-from ddp_probe.traced.patching.guard import FRAGILE
 from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
 
 _ROWS = schema.PHASE_ROWS + 1
@@ -142,7 +142,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     site, way_to = finder(file)
     layout = schema.layout(schema.PHASE)
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
-    left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
+    left, counted = [schema.offset(schema.PHASE, name) // 8 for name in ("left", "count")]
     mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
     passes = schema.layout(schema.PASS)
     pack_pass, pass_size, pass_start, mask = passes.pack_into, passes.size, PLACES.passes, schema.PASSES - 1
@@ -178,10 +178,14 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                 words[moved] = now
                 return token
             except RecursionError as exc:
-                if not FRAGILE and not is_a_handlers_overflow(exc):
-                    return None
-                unmade(phase, thread, count)
-                raise
+                try:
+                    passes = must_pass(exc)
+                except RecursionError:
+                    passes = FRAGILE and not forgotten()
+                if passes:
+                    unmade(phase, thread, count)
+                    raise
+                return None
             except ours(Exception) as exc:
                 broken(switch, exc)
                 return None
@@ -206,6 +210,13 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                 if index and words[pass_at] == index:
                     words[pass_at + pass_left] = now << 2 | 1
                 words[moved] = now
+            except RecursionError as exc:
+                try:
+                    passes = must_pass(exc)
+                except RecursionError:
+                    passes = FRAGILE and not forgotten()
+                if passes:
+                    raise
             except ours(Exception) as exc:
                 broken(switch, exc)
 
@@ -243,6 +254,13 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
             for other in rows:
                 if (thread in rows[other][2] or (token and other == phase)) and not frames.around(frame, other):
                     leave(other, thread, now)
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
         except ours(Exception) as exc:
             broken(switch, exc)
 

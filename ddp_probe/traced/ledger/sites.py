@@ -190,5 +190,6 @@ def _code_of(handler: Any) -> Optional[CodeType]:
         elif type(handler) is partial:
             handler = handler.func
         else:
-            handler = next((_contents(base)["__call__"] for base in _bases(type(handler)) if "__call__" in _contents(base)), None)
+            called = [_contents(base)["__call__"] for base in _bases(type(handler)) if "__call__" in _contents(base)]
+            handler = called[0] if called else None
     return None

@@ -16,7 +16,8 @@ import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.shared.ours import ours, suppress
+from ddp_probe.shared.ours import must_pass, ours, suppress
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign, framework
 from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.traced.ledger.calls import Here, broken
@@ -87,15 +88,23 @@ class Works:
     def look(self) -> None:
         """Close what has gone since the last look. An exception may come at any instruction, and another thread may look, too."""
         gone, pending = self._gone, self._pending
-        for issued in tuple(gone):
-            key = getattr(issued, "key", 0)
-            if pending.get(key) is issued:
-                self._close(issued, schema.RETURNED if issued.shared else schema.DROPPED)
-                later = pending.pop(key, None)
-                if later is not issued and later is not None:
-                    pending[key] = later
-            with suppress(ValueError):  # The other thread has been here.
-                gone.remove(issued)
+        try:
+            for issued in tuple(gone):
+                key = getattr(issued, "key", 0)
+                if pending.get(key) is issued:
+                    self._close(issued, schema.RETURNED if issued.shared else schema.DROPPED)
+                    later = pending.pop(key, None)
+                    if later is not issued and later is not None:
+                        pending[key] = later
+                with suppress(ValueError):  # The other thread has been here.
+                    gone.remove(issued)
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
 
     def _is_a_librarys(self, frame: Optional[types.FrameType]) -> bool:
         """Tell whether the call was not made by the job's code: what a library does with its work is not seen, as DDP waits for some in C++."""
@@ -199,12 +208,20 @@ class Works:
         return get_future
 
     def _over(self, issued: Optional[_Issued], work: Any, state: int) -> None:
-        if issued is not None and issued() is work and self._pending.get(issued.key) is issued:
-            self._close(issued, state)  # First: work that is interrupted here is still known when it goes.
-            self._pending.pop(issued.key, None)
+        try:
+            if issued is not None and issued() is work and self._pending.get(issued.key) is issued:
+                self._close(issued, state)  # First: work that is interrupted here is still known when it goes.
+                self._pending.pop(issued.key, None)
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
 
 
-def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:
+def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:  # noqa: C901  # Flat.
     """Return what writes into the record of work that its wait() has begun, and that it is over."""
     clock = time.monotonic_ns
 
@@ -213,6 +230,13 @@ def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued]
             at = issued.at
             if switch.on and words[at] == issued.record and not words[at + _LEFT] & 3:
                 words[at + _WAITED] = words[_MOVED] = clock()
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
         except ours(Exception) as exc:  # another thread has closed the file this moment
             if switch.on:
                 broken(switch, exc)
@@ -228,6 +252,13 @@ def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued]
                 if waited and state == schema.RETURNED and issued() is not None:  # The watcher's thread, too, closes what has gone.
                     add_wait(issued.sums, now - waited)
                     here.thread.waited += now - waited
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
         except ours(Exception) as exc:
             if switch.on:
                 broken(switch, exc)

@@ -7,10 +7,10 @@ This file's name holds both, so that a warning of torch points at the same line 
 from typing import Any, List, Optional
 
 from ddp_probe.shared.ours import is_a_handlers_overflow
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.patching.changes import Plan
 from ddp_probe.traced.patching.dispatch import Shown, after, before, cut_short, raised
 from ddp_probe.traced.patching.frames import shed
-from ddp_probe.traced.patching.guard import FRAGILE
 
 
 def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915  # each part in a separate function would be one more frame
@@ -29,7 +29,7 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
             if is_a_handlers_overflow(exc):
                 cut_short(shown, exc)
                 raise
-            if FRAGILE:
+            if FRAGILE and not forgotten():
                 raise
         except BaseException as exc:
             cut_short(shown, exc)
@@ -71,7 +71,7 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
             if is_a_handlers_overflow(exc):
                 cut_short(shown, exc)
                 raise
-            if FRAGILE:
+            if FRAGILE and not forgotten():
                 raise
         except BaseException as exc:
             cut_short(shown, exc)

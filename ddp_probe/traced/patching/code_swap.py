@@ -9,7 +9,8 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from ddp_probe.shared.ours import traceback_of
+from ddp_probe.shared.ours import must_pass, raise_as_raised, traceback_of
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign
 from ddp_probe.traced.patching.call import Target
 from ddp_probe.traced.patching.certificate import Entry
@@ -88,8 +89,17 @@ def hide(code: Optional[types.CodeType], and_below: bool = True) -> None:
 def leave(code: types.CodeType) -> None:
     """Take the frame with this code out of the traceback of the exception that is leaving it."""
     exc = sys.exc_info()[1]
-    if exc is not None:
-        shed(exc, code)
+    try:
+        raise_as_raised(exc)
+        if exc is not None:
+            shed(exc, code)
+    except RecursionError as full:
+        try:
+            passes = must_pass(full)
+        except RecursionError:
+            passes = FRAGILE and not forgotten()
+        if passes:
+            raise
 
 
 def _twin(function: types.FunctionType) -> types.FunctionType:
@@ -104,8 +114,20 @@ def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, 
     made: List[types.CodeType] = []
 
     def error(token: Any) -> None:
+        exc = sys.exc_info()[1]
         try:
             hooks.error(token)
+            raise_as_raised(exc)
+        except RecursionError as exc:
+            try:
+                passes = must_pass(exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
+                raise
+        except BaseException as other:
+            raise_as_raised(other)
+            raise
         finally:
             cut()
 
@@ -130,8 +152,16 @@ def cut() -> None:
     """Take our frames out of the traceback of the exception that is being handled, if ours is the next below the watched function."""
     exc = sys.exc_info()[1]
     entry = None if exc is None else traceback_of(exc)
-    if entry is not None and entry.tb_next is not None and is_our_frame(entry.tb_next.tb_frame.f_code):
-        clean_exception(exc)
+    try:
+        if entry is not None and entry.tb_next is not None and is_our_frame(entry.tb_next.tb_frame.f_code):
+            clean_exception(exc)
+    except RecursionError as full:
+        try:
+            passes = must_pass(full)
+        except RecursionError:
+            passes = FRAGILE and not forgotten()
+        if passes:
+            raise
 
 
 # Undo of a code swap: the original code goes back into the function, checked by identity.

@@ -2,9 +2,10 @@
 
 from typing import Any, Dict, List, Tuple
 
+from ddp_probe.shared.overflow import FRAGILE, crowded
 from ddp_probe.traced.patching.call import Call, switch
 from ddp_probe.traced.patching.frames import links, put_link
-from ddp_probe.traced.patching.guard import FRAGILE, crowded, guard, here
+from ddp_probe.traced.patching.guard import guard, here
 from ddp_probe.traced.patching.patch import Patch, PatchSite
 
 Shown = Tuple[Patch, Call]

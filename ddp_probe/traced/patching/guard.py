@@ -1,34 +1,13 @@
 """One guard around everything of ours that runs in the job: a fault is counted and reported, and never reaches the job."""
 
-import sys
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ddp_probe.shared import settings
-from ddp_probe.shared.ours import is_a_handlers_overflow, ours, traceback_of
+from ddp_probe.shared.ours import is_a_handlers_overflow, must_pass, ours, raise_as_raised
+from ddp_probe.shared.overflow import FRAGILE, crowded, forgotten
 
 _LIMIT = 5
-_ROOM = 100
-
-# Up to Python 3.9 the interpreter aborts with "Cannot recover from stack overflow" if code swallows a RecursionError near the limit and goes on
-# calling. There, and only there, a stack with no room for us raises the RecursionError that the job would get next.
-FRAGILE = sys.version_info < (3, 10)
-
-
-def crowded(exc: BaseException) -> bool:
-    """Tell whether the stack is full here too: the RecursionError was raised few frames below, and many frames are above."""
-    tb, depth = traceback_of(exc), 0
-    while tb is not None and depth < _ROOM:
-        tb, depth = tb.tb_next, depth + 1
-    return depth < _ROOM and _is_deep()
-
-
-def _is_deep() -> bool:
-    try:
-        # A quarter: calls through C count against the limit as well, and show no frame.
-        return sys._getframe(sys.getrecursionlimit() // 4) is not None
-    except ValueError:
-        return False
 
 
 class Thread:
@@ -80,13 +59,20 @@ class Guard:
             fn(*args)
             return True
         except RecursionError as exc:
-            if is_a_handlers_overflow(exc) or self._overflow(name, exc):
+            try:
+                passes = self._overflow(name, exc)
+            except RecursionError:
+                passes = FRAGILE and not forgotten()
+            if passes:
                 raise
             return False
         except ours(Exception) as exc:
             if self._fault(name, exc):
                 raise
             return False
+        except BaseException as exc:
+            raise_as_raised(exc)
+            raise
         finally:
             thread.busy = outer
 
@@ -103,22 +89,24 @@ class Guard:
         try:
             self._tell(name, exc, count)
         except RecursionError as overflow:
-            if is_a_handlers_overflow(overflow):
+            if must_pass(overflow):
                 raise
         except ours(Exception):
             pass
         try:
             return bool(settings.get(settings.STRICT))
         except RecursionError as overflow:
-            if is_a_handlers_overflow(overflow):
+            if must_pass(overflow):
                 raise
             return False
 
-    def _overflow(self, name: str, exc: BaseException) -> bool:
+    def _overflow(self, name: str, exc: RecursionError) -> bool:
         """Count a recursion in our code as a fault, but not a stack that the job has filled; True if the error must be raised."""
+        if is_a_handlers_overflow(exc):
+            return True
         if not crowded(exc):
             return self._fault(name, exc)
-        return FRAGILE
+        return FRAGILE and not forgotten()
 
     def _tell(self, name: str, exc: BaseException, count: int) -> None:
         thread = here.thread

@@ -72,7 +72,7 @@ def environment() -> Dict[str, str]:
 def can_start() -> bool:
     """Tell whether a child of ours would go unnoticed: nobody handles SIGCHLD, and nobody waits for whichever child ends next."""
     unhandled = signal.getsignal(signal.SIGCHLD) in (signal.SIG_DFL, signal.SIG_IGN)
-    return bool(sys.executable) and unhandled and not any(map(_waits_for_any, _tasks()))
+    return bool(sys.executable) and unhandled and True not in [_waits_for_any(task) for task in _tasks()]
 
 
 def _tasks() -> List[str]:

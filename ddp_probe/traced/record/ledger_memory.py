@@ -152,7 +152,8 @@ class LedgerFile:
 
     def text_of(self, kind: int, number: int) -> str:
         """Return the text that has this number; empty if there is none."""
-        return next((text for (known, text), found in list(self._texts.items()) if (known, found) == (kind, number)), "")
+        texts = [text for (known, text), found in list(self._texts.items()) if (known, found) == (kind, number)]
+        return texts[0] if texts else ""
 
     def _write(self, kind: int, text: str) -> int:
         lock = self._lock
@@ -200,7 +201,7 @@ def _masked(kind: int, text: str) -> str:
     """Return a text as it may leave the process; each of its parts stays in its place."""
     if kind == schema.GROUP:
         return render(json.loads(text)).decode()
-    return "\n".join(map(through, text.split("\n")))
+    return "\n".join([through(line) for line in text.split("\n")])
 
 
 def _nothing() -> None:

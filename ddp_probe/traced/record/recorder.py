@@ -295,6 +295,8 @@ class Recorder:
 
     def _fault(self, exc: Exception) -> None:
         """Say once what hinders us. A full disk is the job's affair; anything else is our fault, which tests want raised."""
+        if isinstance(exc, RecursionError):  # The stack is full and not the disk; the guard tells whether that is our fault.
+            raise exc
         if not self._said and self._echo != "off" and not (self.path is None and settings.get(settings.BROKEN)):
             self._said = True
             if self.path is None:  # so will all that this process starts fail: the launcher speaks for its ranks

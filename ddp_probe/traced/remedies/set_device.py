@@ -25,7 +25,7 @@ class SetDeviceRemedy(Remedy):
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
         """Set the card of the accelerator that is present; a host with NVIDIA cards has another problem, which must not be hidden."""
-        if not _NO_CUDA.search(said(exc)) or usable_cuda() or any(map(os.path.exists, _OF_NVIDIA)):
+        if not _NO_CUDA.search(said(exc)) or usable_cuda() or [path for path in _OF_NVIDIA if os.path.exists(path)]:
             return None
         asked = {"torch.cuda.set_device": call.args[0] if call.args else call.kwargs.get("device")}
         found = cards()

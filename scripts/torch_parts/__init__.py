@@ -1,0 +1,1 @@
+"""What scripts/torch_tests runs."""
