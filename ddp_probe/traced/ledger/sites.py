@@ -75,7 +75,7 @@ def finder(file: LedgerFile) -> Finder:  # noqa: C901, PLR0915  # One closure co
             if line is not None:
                 lines.append(line)
             walked = walked.f_back
-        text = " ".join(map(str, reversed(lines[:_LONGEST_WAY])))
+        text = " ".join(["%d" % line for line in reversed(lines[:_LONGEST_WAY])])
         number = file.text(ledger_schema.WAY, text) if lines and all(lines) else 0
         of_ways.append(passed)
         ways[total] = number
