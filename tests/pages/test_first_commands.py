@@ -1,19 +1,32 @@
-"""The five commands of the README, typed one after the other in a Python that has torch and the package, and nothing installed."""
+"""The first commands of the README, in both languages, typed into one shell: the environment is made, and has torch and the package."""
 
 import os
+import shlex
 import subprocess
 import sys
-import venv
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Callable, Dict, List, NamedTuple
 
 import pytest
-import shebang
 from page_blocks import REPO, blocks
 
 # Fails on every host in the same way, and as soon as torch is imported.
 _PROGRAM = 'import torch.distributed as dist\n\ndist.init_process_group("eccl")\n'
-_TORCHRUN = "import sys\nfrom torch.distributed.run import main\nsys.exit(main())\n"
+_TORCHRUN = '#!/bin/sh\nexec "${0%/*}/python" -m torch.distributed.run "$@"\n'
+_PYTHON = """\
+#!/bin/sh
+{python} "$1" "$2" --without-pip "$3" "$4" || exit
+cp {here}/found.pth "$4"/lib/python3.*/site-packages
+cp {here}/torchrun "$4/bin/torchrun"
+echo '#!/bin/sh' >"$4/bin/pip"
+chmod +x "$4/bin/torchrun" "$4/bin/pip"
+"""
+_ONE = """\
+exec >out.{number} 2>err.{number}
+{line}
+echo $? >code.{number}
+ls -I __pycache__ .venv-job/lib/python3.*/site-packages >files.{number}
+"""
 pytestmark = pytest.mark.slow
 
 
@@ -27,15 +40,15 @@ class Typed(NamedTuple):
     files: List[str]  # In site-packages, afterwards.
 
 
-def _environment(folder: Path) -> Path:
-    """Make a Python that finds what this one finds; pip does nothing, as tests/packaging installs the wheel."""
-    venv.create(str(folder), symlinks=True)
-    (site,) = folder.glob("lib/python3.*/site-packages")
-    (site / "found.pth").write_text("\n".join([str(REPO), *(path for path in sys.path if path.endswith("site-packages"))]), encoding="utf-8")
-    for name, text in (("torchrun", shebang.of(folder / "bin" / "python") + _TORCHRUN), ("pip", "#!/bin/sh\n")):
-        (folder / "bin" / name).write_text(text, encoding="utf-8")
-        (folder / "bin" / name).chmod(0o755)
-    return site
+def _system(folder: Path) -> None:
+    """Put on PATH the system's python3, which has torch; what it makes has the package, and a pip that does nothing, as tests/packaging installs."""
+    folder.mkdir()
+    found = [str(REPO), *(path for path in sys.path if path.endswith("site-packages"))]
+    (folder / "found.pth").write_text("\n".join(found), encoding="utf-8")
+    (folder / "torchrun").write_text(_TORCHRUN, encoding="utf-8")
+    python = folder / "python3"
+    python.write_text(_PYTHON.format(python=shlex.quote(sys.executable), here=shlex.quote(str(folder))), encoding="utf-8")
+    python.chmod(0o755)
 
 
 def _here(line: str, port: int) -> str:
@@ -44,35 +57,44 @@ def _here(line: str, port: int) -> str:
     return line.replace("ddp_probe doctor ", "ddp_probe doctor --static ")
 
 
-@pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]], free_port: Callable[[], int]) -> Dict[str, Typed]:
-    """Type each line of the README's block of five commands."""
-    work = tmp_path_factory.mktemp("five")
+@pytest.fixture(scope="module", params=["README.md", "README_zh-CN.md"])
+def typed(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    clean_env: Callable[..., Dict[str, str]],
+    free_port: Callable[[], int],
+) -> Dict[str, Typed]:
+    """Type each line of a README's first block into one shell, and keep what came of each."""
+    work = tmp_path_factory.mktemp("first commands")
     (work / "job").mkdir()
     (work / "job" / "train.py").write_text(_PROGRAM, encoding="utf-8")
-    site = _environment(work / "venv")
-    env = clean_env(PATH="%s:%s" % (work / "venv" / "bin", os.environ["PATH"]), COLUMNS="80", LC_ALL="C.UTF-8", PYTHONPATH=None)
-    found = {"": Typed("", 0, "", "", _names(site))}
+    _system(work / "system")
     port = free_port()
-    (five,) = [block.text for block in blocks("README.md") if "ddp_probe install " in block.text]
-    for line in five.splitlines():
-        done: Any = subprocess.run(
-            ["bash", "-c", _here(line, port)], cwd=work / "job", env=env, capture_output=True, text=True, timeout=180, check=False
-        )
+    (block,) = [block.text for block in blocks(request.param) if "ddp_probe install " in block.text]
+    lines = block.splitlines()
+    script = "".join(_ONE.format(number=number, line=_here(line, port)) for number, line in enumerate(lines))
+    env = clean_env(PATH="%s:%s" % (work / "system", os.environ["PATH"]), COLUMNS="80", LC_ALL="C.UTF-8", PYTHONPATH=None)
+    subprocess.run(["bash", "-c", script], cwd=work / "job", env=env, stdin=subprocess.DEVNULL, timeout=250, check=True)
+    results = {}
+    for number, line in enumerate(lines):
+        out, err, code, files = ((work / "job" / ("%s.%d" % (name, number))).read_text(encoding="utf-8") for name in ("out", "err", "code", "files"))
         words = line.partition("#")[0].split()
-        found[words[3] if "ddp_probe" in words else words[0]] = Typed(line, done.returncode, done.stdout, done.stderr, _names(site))
-    return found
+        name = words[2] if "venv" in words else words[0]
+        results[words[3] if "ddp_probe" in words else name] = Typed(line, int(code), out, err, files.split())
+    return results
 
 
-def _names(site: Path) -> List[str]:
-    return sorted(path.name for path in site.iterdir() if path.name != "__pycache__")
+def test_each_line_ends_as_it_should(typed: Dict[str, Typed]) -> None:
+    """Of all lines two end with another code than 0: the launch, which fails, and report, which has found why."""
+    assert len(typed) == 8
+    assert {name for name, line in typed.items() if line.code} == {"DDP_PROBE=1", "report"}, typed
 
 
 def test_install_proves_that_it_works(typed: Dict[str, Typed]) -> None:
     """install says what it has written, and that a child interpreter was started by it."""
     assert typed["install"].code == 0, typed["install"].err
     assert "proved " in typed["install"].out
-    assert set(typed["install"].files) - set(typed[""].files) == {"sitecustomize.py", "ddp_probe.pth", "ddp_probe_activator.py"}
+    assert set(typed["install"].files) - set(typed["pip"].files) == {"sitecustomize.py", "ddp_probe.pth", "ddp_probe_activator.py"}
 
 
 def test_doctor_says_that_the_job_will_be_recorded(typed: Dict[str, Typed]) -> None:
@@ -100,4 +122,4 @@ def test_report_names_rank_line_and_change(typed: Dict[str, Typed]) -> None:
 def test_uninstall_leaves_nothing(typed: Dict[str, Typed]) -> None:
     """uninstall removes what install wrote, and nothing else."""
     assert typed["uninstall"].code == 0
-    assert typed["uninstall"].files == typed[""].files
+    assert typed["uninstall"].files == typed["pip"].files
