@@ -3,7 +3,8 @@
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
 with --all; several tests over the same cases name them with ``of``, and draw the same. With ``divided`` one stack has the drawn ones
-in a run of the whole suite and the other one all the others, so that the two have every case. What carries ``pytest.mark.nightly`` runs with --all alone.
+in a run of the whole suite and the other one all the others, so that the two have every case. What carries ``pytest.mark.nightly`` runs
+with --all alone.
 
 The tests that launch jobs take turns: a run of the whole suite has half of them, drawn by the seed, and the other stack has the other half with the
 same seed. .ci/run gives one seed to both, so that every one runs on one of the two. The rooms of the promises are in each run; of their sweeps the
