@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
-import own_python
+import base_python
 import pytest
 
 from ddp_probe.activation.installer import child
@@ -114,7 +114,7 @@ def _build(path: Path, base: str, repo: Path, system: bool) -> None:
 @pytest.fixture(scope="session")
 def _own(tmp_path_factory: pytest.TempPathFactory) -> str:
     """This environment's interpreter, without a sitecustomize.py of Debian's."""
-    return own_python.without_sitecustomize(tmp_path_factory.mktemp("own"))
+    return base_python.without_sitecustomize(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture(scope="session")
