@@ -2,7 +2,9 @@
 
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
-with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
+with --all; several tests over the same cases name them with ``of``, and draw the same. With ``divided`` one stack has the drawn ones
+in a run of the whole suite and the other one all the others, so that the two have every case. What carries ``pytest.mark.nightly`` runs
+with --all alone.
 
 The tests that launch jobs take turns: a run of the whole suite has half of them, drawn by the seed, and the other stack has the other half with the
 same seed. .ci/run gives one seed to both, so that every one runs on one of the two. The rooms of the promises are in each run; of their sweeps the
@@ -62,7 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
     config.addinivalue_line("markers", "nightly: runs with --all alone")
     config.addinivalue_line("markers", "slow: --quick leaves it out, as it does the rooms that launch jobs")
-    config.addinivalue_line("markers", "sample(n, of=name, few=m): a random n of the cases runs, the same in all tests with one `of`; all with --all")
+    config.addinivalue_line(
+        "markers", "sample(n, of=name, few=m, divided=True): a random n of the cases runs, the same in all tests with one `of`; all with --all"
+    )
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
     if config.getoption("--again") and not hasattr(config, "workerinput"):
@@ -172,7 +176,11 @@ def _not_drawn(items: List[pytest.Item], quick: bool, turns: bool = False) -> Li
     dropped: List[pytest.Item] = []
     for name, cases in sorted(sweeps.items()):
         ids = sorted({_id(case) for case in cases})
-        drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), _share(cases[0], quick)))
+        divided = turns and not quick and "divided" in cases[0].get_closest_marker("sample").kwargs
+        wanted = int(cases[0].get_closest_marker("sample").args[0]) if divided else _share(cases[0], quick)
+        drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), wanted))
+        if divided and not stack():
+            drawn = sorted(set(ids) - set(drawn))
         if turns and len(drawn) > 1 and _room(cases[0].nodeid) in _EACH_RUN:
             drawn = drawn[(seed() + stack()) % 2 :: 2]
         dropped += [case for case in cases if _id(case) not in drawn]

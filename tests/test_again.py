@@ -61,6 +61,31 @@ def test_only_what_passes_three_times_is_forgiven(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_promise_is_not_forgiven(workers: str, tmp_path: Path, repo: Path, run_python: Callable[..., Any]) -> None:
+    """A test of the contract that fails once makes the suite fail, is named, and is not run again."""
+    room = tmp_path / "tests" / "contract"
+    room.mkdir(parents=True)
+    (tmp_path / "conftest.py").write_text(_CONFTEST.format(tests=str(repo / "tests")), encoding="utf-8")
+    (room / "test_it.py").write_text(textwrap.dedent(_TESTS).format(numbers=[1]), encoding="utf-8")
+    done = run_python(["-m", "pytest", "--rootdir", tmp_path, "-n", workers, "tests"], cwd=tmp_path, timeout=200)
+    assert done.returncode == 1, done.stdout
+    assert "--again: not forgiven, as a promise is not: tests/contract/test_it.py::test_it[1]" in done.stdout
+    assert (room / "runs-1").read_text() == "x"
+
+
+def test_what_was_forgiven_is_counted(tmp_path: Path, repo: Path, run_python: Callable[..., Any]) -> None:
+    """A name that is forgiven in two runs stands in the file of the checkout with the number 2."""
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "conftest.py").write_text(_CONFTEST.format(tests=str(repo / "tests")), encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(_TESTS).format(numbers=[1]), encoding="utf-8")
+    for _ in range(2):
+        done = run_python(["-m", "pytest", "--rootdir", tmp_path, "-n", "0", "test_it.py"], cwd=tmp_path, timeout=200)
+        assert done.returncode == 0, done.stdout
+        (tmp_path / "runs-1").unlink()
+    assert (tmp_path / ".ci" / "forgiven").read_text(encoding="utf-8") == "2 test_it.py::test_it[1]\n"
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_file_that_cannot_be_read_is_no_failed_test(workers: str, tmp_path: Path, repo: Path, run_python: Callable[..., Any]) -> None:
     """Beside a test that fails once, a file that cannot be imported still makes the suite fail."""
     (tmp_path / "conftest.py").write_text(_CONFTEST.format(tests=str(repo / "tests")), encoding="utf-8")

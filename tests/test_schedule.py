@@ -104,6 +104,19 @@ def test_the_stacks_divide_what_is_drawn_of_a_promise(monkeypatch: pytest.Monkey
         assert {*both[0], *both[1]} == set(_drawn(cases))
 
 
+def test_the_stacks_have_every_case_of_what_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of forty cases one stack has the thirty that are drawn and the other one the other ten; a run of chosen tests draws as ever."""
+    cases: List[Any] = [*_sweep("test_a", 30, 40, room="tests/diagnose/test_x.py::", of="recordings", divided="")]
+    both = []
+    for version in ((3, 8), (3, 11)):
+        monkeypatch.setattr(schedule.sys, "version_info", version)
+        gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
+        both.append([case.nodeid for case in cases if case.nodeid not in gone])
+    assert list(map(len, both)) == [10, 30]
+    assert sorted(both[0] + both[1]) == sorted(case.nodeid for case in cases)
+    assert len(_drawn(cases, quick=True)) == 10
+
+
 def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files whose tests share a launch, a run has all tests or none."""
     tests = [Launch("tests/remedies/test_%d.py::test_%d" % (file, number), "module") for file in range(20) for number in range(5)]

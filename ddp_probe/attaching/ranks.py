@@ -62,7 +62,7 @@ def find(pid: Optional[int], every: bool) -> List[Job]:
     if pid is not None:
         jobs = [job for job in jobs if _is_of(pid, job, seen)]
     if not jobs:
-        raise _none(pid, closed)
+        raise _none(pid, closed if pid is None else _closed(seen, _near(pid, seen, environments), pid))
     if len(jobs) > 1 and not every:
         raise UsageError(
             "%d jobs run on this host. %s" % (len(jobs), "; ".join(job.said for job in jobs[:8])),
@@ -72,6 +72,12 @@ def find(pid: Optional[int], every: bool) -> List[Job]:
 
 
 _LISTS = "ps -ef lists the processes; without a number, attach finds the ranks itself."
+
+
+def _near(pid: int, seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]) -> Dict[int, Optional[Dict[str, str]]]:
+    """Return the environments of a process, of those above it and of those below it: what others run beside it is not asked for."""
+    above = _above(pid, seen)
+    return {number: env for number, env in environments.items() if number == pid or number in above or pid in _above(number, seen)}
 
 
 def _none(pid: Optional[int], closed: List[str]) -> UnusableError:

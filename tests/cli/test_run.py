@@ -126,7 +126,7 @@ def instrumented(tmp_path):
     )
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
-    python.write_text('#!/bin/sh\nexec %s "$@"\n' % sys.executable)
+    python.write_text('#!/bin/sh\nexec "%s" "$@"\n' % sys.executable)
     python.chmod(0o755)
     script = tmp_path / "bin" / "tool-instrument"
     places = (_first_line(sys.executable), str(package.parent.parent))

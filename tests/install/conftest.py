@@ -9,11 +9,11 @@ import os
 import pwd
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
+import base_python
 import pytest
 
 from ddp_probe.activation.installer import child
@@ -87,10 +87,9 @@ def copy_package(repo: Path, site: Path) -> None:
     shutil.copytree(repo / "sitecustomize_templates", site / "ddp_probe" / "sitecustomize_templates", ignore=ignore)
 
 
-def _base(which: str, interpreters: List[Any]) -> str:
+def _base(which: str, own: str, interpreters: List[Any]) -> str:
     if which == "own":
-        prefix = getattr(sys, "base_prefix", sys.prefix)
-        return os.path.join(prefix, "bin", "python%d.%d" % sys.version_info[:2])
+        return own
     if which == "debian":
         if not os.path.exists("/etc/debian_version") or not os.access(_DEBIAN, os.X_OK):
             pytest.skip("This machine has no Python of Debian's.")
@@ -113,6 +112,12 @@ def _build(path: Path, base: str, repo: Path, system: bool) -> None:
 
 
 @pytest.fixture(scope="session")
+def _own(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """This environment's interpreter, without a sitecustomize.py of Debian's."""
+    return base_python.without_sitecustomize(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture(scope="session")
 def _original(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Callable[[str, bool], Path]:
     """One environment of each kind, made once and copied from then on."""
     made: Dict[Any, Path] = {}
@@ -129,13 +134,13 @@ def _original(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Callable[
 
 @pytest.fixture
 def make_venv(
-    tmp_path: Path, _original: Callable[[str, bool], Path], clean_env: Callable[..., Dict[str, str]], interpreters: List[Any]
+    tmp_path: Path, _original: Callable[[str, bool], Path], _own: str, clean_env: Callable[..., Dict[str, str]], interpreters: List[Any]
 ) -> Callable[..., Venv]:
     """Make a virtual environment that holds a copy of the package: a copy of one that is made once."""
 
     def make(which: str = "own", system: bool = False) -> Venv:
         path = tmp_path / ("venv-%s-%d" % (which, len(list(tmp_path.glob("venv-*")))))
-        shutil.copytree(_original(_base(which, interpreters), system), path, symlinks=True)
+        shutil.copytree(_original(_base(which, _own, interpreters), system), path, symlinks=True)
         return Venv(path, clean_env)
 
     return make

@@ -64,7 +64,7 @@ CLAIMS: List[Claim] = [
     Claim("docs/attach.md", "$ python -m ddp_probe report", ByTest("tests/attach/test_attach_page.py")),
     Claim("docs/attach.md", "DDP_PROBE_DIR=/shared", SHELL),
     Claim("skills/ddp-probe/SKILL.md", "python -m ddp_probe ", ByTest("tests/pages/test_skill.py")),
-    Claim("README*.md", "pip install .", SHELL),
+    Claim("README*.md", "python3 -m venv", ByTest("tests/pages/test_first_commands.py")),
     Claim("README*.md", "pip wheel", SHELL),
     Claim("README*.md", "python -m ddp_probe watch", SHELL),
     Claim("README*.md", "DDP_PROBE=1 ", SHELL),

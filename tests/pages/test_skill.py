@@ -14,7 +14,7 @@ from ddp_probe.cli import report
 
 PAGE = "skills/ddp-probe/SKILL.md"
 _LINES = [line for block in blocks(PAGE) for line in block.text.splitlines()]
-_ELSEWHERE = ("python -m ddp_probe install", "DDP_PROBE=1 torchrun")  # tests/pages/test_five_commands.py types these.
+_ELSEWHERE = ("python -m ddp_probe install", "DDP_PROBE=1 torchrun")  # tests/pages/test_first_commands.py types these.
 _LOOKS = ("python -m ddp_probe attach",)  # tests/attach types this one, over jobs of its own.
 # What each line comes to over the run of a job whose ranks failed with DDP106; explain, watch and stacks show, and judge nothing.
 _CODES = {"report": 1, "explain": 0, "watch": 0, "stacks": 0, "doctor": None}
