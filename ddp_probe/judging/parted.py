@@ -2,6 +2,7 @@
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
 from ddp_probe.judging.rule import Evidence
@@ -153,6 +154,8 @@ def aborted(run: Run) -> List[Death]:
 def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
     departure = parting.departure
+    if parting.sequence is not None:
+        return " %s" % left_sequence.told(parting.sequence)
     if departure is None:
         return ""
     usual, made = _call(departure.usual), _call(departure.made)
@@ -195,9 +198,11 @@ def split(run: Run) -> Optional[Split]:
     if mixed is not None:
         return mixed
     if parted is not None:
-        return _by_source(parted) or splits.narrowed(standings, parted)
+        return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
-    return (_in_a_branch(standings, stall) or stall) if stall is not None else None
+    if stall is None:
+        return splits.of_sequence(standings) if aborted(run) or explained(run) else None
+    return splits.by_sequence(standings, _in_a_branch(standings, stall) or stall)
 
 
 def _by_source(parted: Split) -> Optional[Split]:

@@ -46,6 +46,10 @@ class LedgerStanding:
         """Return the calls that the ledger holds."""
         raise NotImplementedError
 
+    def sequence(self) -> List[Record]:
+        """Return the calls and the passes that the ledger holds, in order."""
+        raise NotImplementedError
+
     @property
     def is_working(self) -> bool:
         """Tell whether it is in a phase that is known to take long."""

@@ -6,7 +6,7 @@ passes that can meet lie in between on both sides, the ranks only play other par
 """
 
 from collections import Counter
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
@@ -14,7 +14,7 @@ from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIR
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
-LOADER = "dataloader"
+LOADER, EXCEPTION = "dataloader", "exception"
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
 _ALIKE = 6  # So many entries must be alike there, or all that follow on one side.
 _LONGEST = 128  # Entries of the past that are compared.
@@ -34,6 +34,12 @@ class Entry(NamedTuple):
     raised: bool
     group: str = ""
     size: int = 0
+    record: int = 1  # The number of its record in the ledger.
+
+    @property
+    def ends_loader(self) -> bool:
+        """Tell whether a DataLoader was asked for a batch and had none left."""
+        return self.raised and self.op == LOADER
 
     @property
     def site(self) -> LedgerSite:
@@ -51,22 +57,37 @@ class SequenceParting(NamedTuple):
     usual: Optional[Entry]
     is_sure: bool  # Whether it is known which side left.
     before: Optional[Entry] = None  # An earlier entry that only the first side made, and that brought it here.
+    next_made: Optional[Entry] = None  # What follows `made`, if that raised.
+    next_usual: Optional[Entry] = None
+    decision: Any = None  # The statement of the job that decided, by standing/deciding.py.
+
+    @property
+    def is_caught(self) -> bool:
+        """Tell whether a pass or a call raised on the side that left, and it went on."""
+        return self.made is not None and self.made.raised and not self.made.ends_loader
+
+    @property
+    def hint(self) -> str:
+        """Return what the condition of the statement that decided shows; empty if the statement is not known, or shows nothing."""
+        if self.is_caught:
+            return EXCEPTION
+        return self.decision.statements[0].hint if self.decision is not None and self.decision.statements else ""
 
 
 def entries(records: Iterable[Record]) -> List[Entry]:
     """Return what is compared of a sequence: what the main thread does, without calls inside calls and in a signal's handler."""
     kept = [record for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
-    return [_entry(record, is_last=record is kept[-1]) for record in kept if record.op not in _ABOUT_GROUPS]
+    return [_entry(record, is_last=record is kept[-1]) for record in kept]
 
 
 def _entry(record: Record, *, is_last: bool) -> Entry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (not is_last or record.op == LOADER)  # The last one raises because the others are gone.
-    group = record.group if not record.is_pass else None
-    return Entry(record.op, record.seq, way, record.is_pass, raised, group.id if group is not None else "", group.size if group is not None else 0)
+    name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
+    return Entry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
 
 
-def parted(standings: LedgerStandings) -> Optional[SequenceParting]:
+def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
     ranks = [rank for rank in sorted(standings.ranks) if rank not in standings.unknown][:MOST_RANKS]
     sequences = {rank: entries(_sequence(standings.ranks[rank])) for rank in ranks}
@@ -116,9 +137,11 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
     made = [walk.entry(0, fork.one), walk.entry(1, fork.other)]
     if side < 0:
         return SequenceParting(tuple(sorted((*here, *there))), (), shared, made[1], made[0], False)
-    extra = fork.extra[side]
-    before = walk.entry(side, extra) if extra is not None and made[side] is not None and made[side].op == LOADER else None
-    return SequenceParting(tuple(sides[side]), tuple(sides[1 - side]), shared, made[side], made[1 - side], True, before)
+    mine, extra = made[side], fork.extra[side]
+    before = walk.entry(side, extra) if extra is not None and mine is not None and mine.ends_loader else None
+    places = (fork.one + 1, fork.other + 1)
+    following = [walk.entry(each, places[each]) for each in (side, 1 - side)]
+    return SequenceParting(tuple(sides[side]), tuple(sides[1 - side]), shared, mine, made[1 - side], True, before, *following)
 
 
 class _Walk:
@@ -183,7 +206,7 @@ class _Walk:
     def _can_meet(self, entry: Entry, is_shared: bool) -> bool:
         """Tell whether ranks can meet in an entry. A forward that only one rank ever makes is its own, unless buffers are sent in it."""
         if not entry.is_pass:
-            return entry.op not in PAIRED
+            return entry.op not in PAIRED and entry.op not in _ABOUT_GROUPS
         if entry.op == FORWARD:
             return self._counts_forward or is_shared
         return entry.op == BACKWARD and self._is_ddp

@@ -34,6 +34,10 @@ class LiveStanding(LedgerStanding):
         """Return the calls that the ledger holds, read again."""
         return whole_ledger.read(self.ledger.path).records
 
+    def sequence(self) -> List[Record]:
+        """Return the calls and the passes that the ledger holds, read again."""
+        return whole_ledger.read(self.ledger.path).sequence
+
 
 class LiveStandings(NamedTuple):
     """The standings of a job that runs; a LedgerStandings."""
