@@ -18,6 +18,7 @@ from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing import splits
 from ddp_probe.standing.arms import rank_branch
+from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
 
@@ -192,11 +193,22 @@ def only_waits(run: Run) -> bool:
 @fact
 def split(run: Run) -> Optional[Split]:
     """Return where the ranks of a run part first; None if they do not."""
-    standings = standings_of(run)
+    return _split(run, standings_of(run))
+
+
+def so_far(run: Run) -> str:
+    """Say where the ranks of a run that goes on part now: others have waited for a moment, which need not be a hang yet."""
+    parting = _split(run, standings_of(run)._replace(patience=PATIENCE)) if run.running else None
+    if parting is None or not parting.blame or not parting.here or parting.calls:
+        return ""
+    return "%s; %s.%s" % (capital(waiting(run, parting)), absent(run, parting), departed(parting))
+
+
+def _split(run: Run, standings: Standings) -> Optional[Split]:
     parted = splits.differing(standings)
     mixed = splits.out_of_step(standings, parted)
     if mixed is not None:
-        return mixed
+        return splits.by_sequence(standings, mixed)
     if parted is not None:
         return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)

@@ -20,7 +20,7 @@ from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 # Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
 WORKING, HALTED, UNKNOWN, MIXED, DECIDED = "working", "halted", "unknown", "mixed", "decided"
-_ONLY_MEETING = (DIFFER, MISSING, ALONE, UNKNOWN)
+_ONLY_MEETING = (DIFFER, MISSING, ALONE, UNKNOWN, MIXED)
 """The kinds that say where ranks wait, and not where they left the sequence before that."""
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
@@ -55,7 +55,7 @@ def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optiona
     parted = differing(standings)
     mixed = out_of_step(standings, parted)
     if mixed is not None:
-        return mixed
+        return by_sequence(standings, mixed)
     found = narrowed(standings, parted) if parted is not None else halt(standings, halted) or stalled(standings)
     return by_sequence(standings, found) if found is not None else None
 
@@ -70,7 +70,7 @@ def by_sequence(standings: LedgerStandings, found: Split) -> Split:
 
 def _left(found: Split, left: SequenceParting) -> Split:
     blame = left.ranks if left.is_sure else found.blame or left.ranks
-    is_told = left.hint not in ("", "rank") or found.kind == UNKNOWN
+    is_told = found.kind != MIXED and (left.hint not in ("", "rank") or found.kind == UNKNOWN)
     return found._replace(kind=DECIDED if is_told else found.kind, blame=blame, sequence=left)
 
 
