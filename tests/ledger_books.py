@@ -98,8 +98,8 @@ class Book:
         first, _, last = call.group.partition("-")
         size = int(last or first) - int(first) + 1
         group = self._text(schema.GROUP, '{"id":"id of %s","size":%d,"ranks":"%s","nth":1}' % (call.group, size, call.group)) if call.group else 0
-        values = (self._newest, entered, entered + 2000 if call.waited else 0, left | call.state, call.seq, 16, 0, group, self._site(call.site))
-        values += (call.peer, 1, _CODES[call.op], self._text(schema.DTYPE, "float32"), 0, call.flags, self._newest)
+        values = (self._newest, entered, entered + 2000 if call.waited else 0, left | call.state, call.seq, 16, 0, group, 0, self._site(call.site))
+        values += (0, call.peer, 1, _CODES[call.op], self._text(schema.DTYPE, "float32"), 0, call.flags, self._newest)
         row = schema.layout(schema.RECORD)
         row.pack_into(self.data, self._records_at + self._newest % self._count * row.size, *values)
         self._filled = max(self._filled, self._records_at + (self._newest % self._count + 1) * row.size)

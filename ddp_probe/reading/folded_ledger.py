@@ -12,8 +12,8 @@ from ddp_probe.reading.steps import PARTS, StepTimes, counted
 from ddp_probe.reading.whole_ledger import CallSum, Group, LedgerSite, Phase, Record
 
 _Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
-_CALL = LedgerCall._fields.index("site")
-_GROUP, _SITE = Record._fields.index("group"), Record._fields.index("site")
+_CALL, _CALL_WAY = LedgerCall._fields.index("site"), LedgerCall._fields.index("way")
+_GROUP, _SITE, _WAY = (Record._fields.index(name) for name in ("group", "site", "way"))
 _PHASE_SITE = Phase._fields.index("site")
 _SUM_GROUP, _SUM_SITE = CallSum._fields.index("group"), CallSum._fields.index("site")
 
@@ -85,13 +85,18 @@ class LedgerFolder:
         return [row for record in records for row in [self._record(record)] if row is not None]
 
     def _record(self, record: Optional[Record]) -> Optional[_Row]:
-        return None if record is None else _replaced(record, {_GROUP: self._group(record.group), _SITE: self._site(record.site)})
+        if record is None:
+            return None
+        return _replaced(record, {_GROUP: self._group(record.group), _SITE: self._site(record.site), _WAY: self._way(record.way)})
 
     def _group(self, group: Optional[Group]) -> int:
         return 0 if group is None else self._number(("group", group.id, group.size, group.ranks, group.nth, group.name), self.tables.groups, group)
 
     def _site(self, site: Optional[LedgerSite]) -> int:
         return 0 if site is None else self._number(site, self.tables.sites, site)
+
+    def _way(self, way: Sequence[LedgerSite]) -> List[int]:
+        return [self._site(site) for site in way]
 
     def _sequence(self, numbers: "array[int]") -> int:
         key = numbers.tobytes()
@@ -104,7 +109,10 @@ class LedgerFolder:
         if call is None:
             return 0
         known = self._numbers.get(call)
-        return known if known is not None else self._number(call, self.tables.calls, _replaced(call, {_CALL: self._site(call.site)}))
+        if known is not None:
+            return known
+        row = _replaced(call, {_CALL: self._site(call.site), _CALL_WAY: self._way(call.way)})
+        return self._number(call, self.tables.calls, row)
 
     def _number(self, key: Any, table: List[Any], value: Any) -> int:
         known = self._numbers.get(key)
@@ -120,7 +128,7 @@ class LedgerUnfolder:
     def __init__(self, tables: LedgerTables, sequences: "Dict[bytes, array[int]]") -> None:
         self._groups: List[Optional[Group]] = [None, *tables.groups]
         self._sites: List[Optional[LedgerSite]] = [None, *tables.sites]
-        calls = [LedgerCall(*_replaced(row, {_CALL: self._sites[row[_CALL]]})) for row in tables.calls]
+        calls = [LedgerCall(*_replaced(row, {_CALL: self._sites[row[_CALL]], _CALL_WAY: self._way(row, _CALL_WAY)})) for row in tables.calls]
         numbers = [0, *(rank_ledger.number_of(call) for call in calls)]
         self._sequences: List[array[int]] = [array("I"), *(_shared(data, numbers, sequences) for data in tables.sequences)]
 
@@ -159,7 +167,14 @@ class LedgerUnfolder:
         return CallSum(*_replaced(row, {_SUM_GROUP: self._groups[row[_SUM_GROUP]], _SUM_SITE: self._sites[row[_SUM_SITE]]}))
 
     def _record(self, row: Optional[_Row]) -> Optional[Record]:
-        return None if row is None else Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]]}))
+        if row is None:
+            return None
+        return Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]], _WAY: self._way(row, _WAY)}))
+
+    def _way(self, row: _Row, place: int) -> Tuple[LedgerSite, ...]:
+        """Return a way; a fold of an older version has none."""
+        numbers = row[place] if len(row) > place else ()
+        return tuple(site for number in numbers for site in [self._sites[number]] if site is not None)
 
 
 def _folded_steps(steps: StepTimes) -> Tuple[List[int], int, bytes]:

@@ -70,7 +70,8 @@ def quiet(reading: Reading) -> bytes:
     at = schema.places(fields)
     for start, end, size in (
         (at.phases, at.sums, fields["phase_size"]),
-        (at.steps, at.records, fields["step_size"]),
+        (at.steps, at.passes, fields["step_size"]),
+        (at.passes, at.records, fields["pass_size"]),
         (at.records, at.end, fields["record_size"]),
     ):
         for row in range(start, min(end, len(reading.before)), max(size, 8)):
@@ -89,7 +90,8 @@ def as_of(data: bytes, until: float) -> bytes:
     at, order = schema.places(head), _ORDERS[data[12:16]]
     end = head["mono_ns"] + int(until * 1e9) - head["wall_ns"]
     moved = [head["mono_ns"]]
-    for fields, start, stop in ((schema.PHASE, at.phases, at.sums), (schema.RECORD, at.records, at.end)):
+    records = schema.record_fields(head["version"])
+    for fields, start, stop in ((schema.PHASE, at.phases, at.sums), (schema.PASS, at.passes, at.records), (records, at.records, at.end)):
         row = schema.layout(fields, order)
         names = [field.name for field in fields]
         for place in range(start, min(stop, len(data) - row.size + 1), row.size):
@@ -103,9 +105,9 @@ def as_of(data: bytes, until: float) -> bytes:
 
 
 def _row_as_of(row: Dict[str, int], end: int) -> Dict[str, int]:
-    """Return a phase or a record as it was at a time; nothing if it began later."""
+    """Return a phase, a pass or a record as it was at a time; nothing if it began later."""
     if row["entered_ns"] > end:
-        if row.get("count", 0) < 2:
+        if row.get("count", 0) < 2 or "index" in row:
             return {}
         row.update(count=row["count"] - 1, entered_ns=end, left=end << 2 | schema.RETURNED)
     if row["left"] >> 2 > end:
@@ -132,14 +134,18 @@ _HEAD: _Row = {
     **schema.SIZES,
     "boot": b"",
 }
-_WITHOUT_SUMS: _Row = {"sum_size": 0, "sums": 0, "step_size": 0, "steps": 0}
-"""A file of version 1."""
+_WITHOUT: Dict[int, _Row] = {
+    1: {"sum_size": 0, "sums": 0, "step_size": 0, "steps": 0, "pass_size": 0, "passes": 0},
+    2: {"pass_size": 0, "passes": 0},
+}
+"""What a file of an older version does not have."""
 _RECORD: _Row = {"peer": -1}
-_FIXED = ("magic", "version", "byte_order", "header_size", "phase_size", "record_size", "sum_size", "step_size")
+_FIXED = ("magic", "version", "byte_order", "header_size", "phase_size", "record_size", "sum_size", "step_size", "pass_size")
 _NAMES = {"op": schema.names(schema.OPERATIONS), "kind": schema.names(schema.TEXTS), "state": schema.names(schema.STATES)}
 _CODES = {field: {name: code for code, name in names.items()} for field, names in _NAMES.items()}
 _PHASES = schema.names(schema.PHASES)
 _PLACES = {name: code - 1 for code, name in _PHASES.items()}
+_PHASE_CODES = {name: code for code, name in _PHASES.items()}
 
 
 def is_text(data: bytes) -> bool:
@@ -156,7 +162,7 @@ def as_lines(data: bytes) -> str:
     usual = _usual(head["version"])
     if any(head[name] != usual.get(name) for name in _FIXED):
         raise ValueError("The ledger is of another version.")
-    rows = [row for area in (_texts, _phases, _sums, _steps, _records) for row in area(data, head, order)]
+    rows = [row for area in (_texts, _phases, _sums, _steps, _passes, _records) for row in area(data, head, order)]
     head["missing"] = max(0, schema.places(head).end - len(data))
     first = {"ledger": head["version"], "lines": len(rows), **_short(_opened(head), usual)}
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in (first, *rows))
@@ -180,7 +186,7 @@ def _usual(version: Any) -> _Row:
     """Return the header of a version; empty if it is not known."""
     if version not in schema.READS:
         return {}
-    return {**_HEAD, **(_WITHOUT_SUMS if version == 1 else {}), "version": version}
+    return {**_HEAD, **_WITHOUT.get(version, {}), "version": version}
 
 
 def _packed(rows: List[_Row]) -> bytes:
@@ -191,7 +197,7 @@ def _packed(rows: List[_Row]) -> bytes:
         raise ValueError("it has %d lines after the first, and says %s" % (len(rows) - 1, head["lines"]))
     texts = b"".join(_text_bytes(row) for row in rows if "text" in row)
     head.update(text_used=len(texts), text_size=max(head["text_size"], len(texts)), boot=bytes.fromhex(head["boot"] or ""))
-    bounds = {name: schema.SIZES[name] for name in ("records", "phases", "sums", "steps")}
+    bounds = {name: schema.SIZES[name] for name in ("records", "phases", "sums", "steps", "passes")}
     for name, most in {**bounds, "text_size": max(schema.TEXT_BYTES, len(texts))}.items():
         if not 0 <= head[name] <= most:
             raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], most))
@@ -209,7 +215,11 @@ def _place(data: bytearray, row: _Row, head: _Row) -> None:
     if "record" in row:
         index = row["record"]
         known = {**_RECORD, "index": index, "index_again": index, **row, "op": _code("op", row.get("op", 0))}
-        _write(data, schema.RECORD, at.records, row.get("place", index % head["records"]), known)
+        _write(data, schema.record_fields(head["ledger"]), at.records, row.get("place", index % head["records"]), known)
+    elif "pass" in row:
+        index = row["pass"]
+        entered = {"index": index, "index_again": index, **row, "phase": _PHASE_CODES.get(row["phase"], row["phase"])}
+        _write(data, schema.PASS, at.passes, row.get("place", index % head["passes"]), entered)
     elif "phase" in row:
         _write(data, schema.PHASE, at.phases, _place_of(row["phase"]), {"stamp_again": row["stamp"], **row})
     elif "sum" in row:
@@ -268,7 +278,8 @@ def _phases(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
 
 
 def _records(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
-    rows = sorted(_rows(data, schema.RECORD, order, schema.places(head).records, head["records"]), key=lambda found: int(found[1]["index"]))
+    fields = schema.record_fields(head["version"])
+    rows = sorted(_rows(data, fields, order, schema.places(head).records, head["records"]), key=lambda row: int(row[1]["index"]))
     for place, row in rows:
         index, again = row.pop("index"), row.pop("index_again")
         odd = {"place": place} if index % head["records"] != place else {}
@@ -286,6 +297,15 @@ def _steps(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
         index, again = row.pop("index"), row.pop("index_again")
         odd = {"place": place} if index % head["steps"] != place else {}
         yield {"step": index, **_short(row, {}), **odd, **({"index_again": again} if again != index else {})}
+
+
+def _passes(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    rows = _rows(data, schema.PASS, order, schema.places(head).passes, head["passes"])
+    for place, row in sorted(rows, key=lambda row: int(row[1]["index"])):
+        index, again = row.pop("index"), row.pop("index_again")
+        odd = {"place": place} if index % head["passes"] != place else {}
+        phase = _PHASES.get(row["phase"], row["phase"])
+        yield {"pass": index, **_short(dict(row, phase=phase), {}), **odd, **({"index_again": again} if again != index else {})}
 
 
 def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, count: int) -> Iterator[Tuple[int, _Row]]:
@@ -331,6 +351,7 @@ AREAS: Tuple[Area, ...] = (
         "A ring: step n lies in place n modulo the number of steps. A step is the time from the end of one backward pass to the end of the next.",
         ledger_schema.STEP,
     ),
+    Area("pass", "A ring: pass n lies in place n modulo the number of passes. Each is one time in a phase.", ledger_schema.PASS),
     Area("record", "A ring: record n lies in place n modulo the number of records.", ledger_schema.RECORD),
 )
 """In the order of the file."""
@@ -354,7 +375,7 @@ def layout_as_json() -> Dict[str, Any]:
         "byte_order": "That of the process that writes: byte_order in the header is 0x%08x." % ledger_schema.BYTE_ORDER,
         "sizes": {
             "doc": "As this version writes them. A reader takes them from the header.",
-            **{name: ledger_schema.SIZES[name] for name in ("header_size", "text_size", "phases", "sums", "steps", "records")},
+            **{name: ledger_schema.SIZES[name] for name in ("header_size", "text_size", "phases", "sums", "steps", "passes", "records")},
         },
         "areas": [_area(area) for area in AREAS],
         "codes": {name: [code._asdict() for code in codes] for name, codes in CODES.items()},

@@ -7,15 +7,17 @@ Three lines of such a text:
     ledger 3 validate at val.py:7 open
 
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
-`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
-`on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `handler 15` (in the handler of that signal), `after 3` (begun 3 ms later
-than the line), `takes 5` (5 ms inside), and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends
-a ledger.
+`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
+a space), `via FILE:LINE FILE:LINE` (lines on the way there, the
+outermost first), `on DEVICE`, `x200` (200 times), `async`, `thread` (not of the
+main thread), `handler 15` (in the handler of that signal), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and how it went:
+open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
 if their parts add up to the same.
 """
 
+import itertools
 import json
 import re
 import shlex
@@ -33,6 +35,7 @@ _PHASES = {code.name: code.code for code in schema.PHASES}
 _STEP_WORD = "step"
 _PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
 _WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes", "handler")
+_MAIN, _VIA = "main", "via"
 
 
 def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> Dict[int, bytes]:
@@ -60,8 +63,9 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
         "async": False,
         "thread": False,
         "on": "cpu",
+        "via": _way_words(words),
     }
-    rest = iter(words[3:])
+    rest = iter([word for word in words[3:] if word != _VIA and word not in fields["via"]])
     for word in rest:
         if word in _WITH_VALUE:
             fields[word] = next(rest)
@@ -80,6 +84,12 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     return ranks_of(words[1]), fields
 
 
+def _way_words(words: List[str]) -> List[str]:
+    """Return the lines that follow `via`."""
+    after = words[words.index(_VIA) + 1 :] if _VIA in words else []
+    return list(itertools.takewhile(lambda word: ":" in word, after))
+
+
 class _File:
     """One rank's ledger as it grows."""
 
@@ -89,6 +99,7 @@ class _File:
         self.known: Dict[Tuple[int, str], int] = {}
         self.numbers: Dict[Any, int] = {}
         self.records: List[bytes] = []
+        self.passes: List[bytes] = []
         self.phases: Dict[int, Tuple[int, ...]] = {}
         self.steps: List[Tuple[int, ...]] = []
         self.sums: Dict[Tuple[int, int, int], List[int]] = {}
@@ -131,13 +142,27 @@ class _File:
         return now << 2 | _STATES[words["state"]]
 
     def _site(self, words: Dict[str, Any]) -> int:
-        file, _, line = words.get("at", "").rpartition(":")
-        return self.text(schema.SITE, "%s\n%s\nmain" % (file, line)) if file else 0
+        return self._line(words["at"]) if "at" in words else 0
+
+    def _line(self, place: str) -> int:
+        file, _, last = place.rpartition(":")
+        line, function = (last, _MAIN) if last.isdigit() else (file.rpartition(":")[2], last)
+        return self.text(schema.SITE, "%s\n%s\n%s" % (file if last.isdigit() else file.rpartition(":")[0], line, function))
+
+    def _way(self, words: Dict[str, Any]) -> int:
+        """Return the way of a line that says one."""
+        if not words["via"]:
+            return 0
+        lines = [self._line(place) for place in words["via"]]
+        return self.text(schema.WAY, " ".join(map(str, [*lines, self._site(words)])))
 
     def _phase(self, words: Dict[str, Any], now: int) -> None:
         place = _PHASES[words["name"]] - 1
         count = self.phases[place][3] + 1 if place in self.phases else 1
-        self.phases[place] = (count, now, self._left(words, now + 100), count, self._site(words), 0, count)
+        site, left, index = self._site(words), self._left(words, now + 100), len(self.passes) + 1
+        self.phases[place] = (count, now, left, count, site, 0, count)
+        values = (index, now, left, count, place + 1, self._way(words), site, schema.SIDE_THREAD * words["thread"], index)
+        self.passes.append(schema.layout(schema.PASS).pack(*values))
 
     def _step(self, words: Dict[str, Any]) -> None:
         """Add a step that begins when the previous one ended, with noise of up to 1 %, different for each rank and step."""
@@ -168,7 +193,7 @@ class _File:
             self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
         flags += int(words.get("handler", 0)) << schema.SIGNAL_BITS
-        values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
+        values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._way(words), self._site(words), 0, peer)
         self.moved = max(self.moved, now, values[3] >> 2)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
 
@@ -181,12 +206,20 @@ class _File:
         clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
         places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
         shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=len(self.sums), steps=schema.STEPS if self.steps else 0)
+        shape["passes"] = min(schema.PASSES, 1 << len(self.passes).bit_length()) if self.passes else 0
         sizes = list(shape.values())
         head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes[:6], self.rank, self.size, 0, 0, 0, b"", *clocks, *sizes[6:])
         phase = schema.layout(schema.PHASE)
         phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
         sums = b"".join(schema.layout(schema.SUM).pack(*key, 0, *row) for key, row in self.sums.items())
-        ring = [b"\0" * schema.layout(schema.RECORD).size] * places
-        for index, record in enumerate(self.records, 1):
-            ring[index % places] = record
-        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, sums, self._step_ring(), *ring))
+        header = schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0")
+        passes = _ring(self.passes, shape["passes"], schema.layout(schema.PASS).size)
+        records = _ring(self.records, places, schema.layout(schema.RECORD).size)
+        return b"".join((header, texts, phases, sums, self._step_ring(), passes, records))
+
+
+def _ring(rows: List[bytes], places: int, size: int) -> bytes:
+    ring = [bytes(size)] * places
+    for index, row in enumerate(rows, 1):
+        ring[index % places] = row
+    return b"".join(ring)

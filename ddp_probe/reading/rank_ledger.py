@@ -33,6 +33,8 @@ class LedgerCall(NamedTuple):
     dtype: str
     root: int
     site: Optional[LedgerSite]
+    way: Tuple[LedgerSite, ...] = ()
+    item: int = 0
 
 
 _OF_GROUPS = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.ABOUT_GROUPS)
@@ -256,7 +258,7 @@ class _Kept:
         if record.group is None:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
-        call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
+        call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site, record.way, record.item)
         met = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
         return met
 

@@ -19,6 +19,9 @@ _STEP = schema.layout(schema.STEP).size
 _CALLS = [field.name for field in schema.SUM].index("calls")
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
+_PHASES = schema.names(schema.PHASES)
+_GROUP = [field.name for field in schema.RECORD].index("group")
+_COUNTS = {"record": "records", "pass": "passes"}
 settled = ledger_file.settled
 _layout = lru_cache(maxsize=16)(schema.layout)
 
@@ -65,11 +68,18 @@ class Record(NamedTuple):
     is_inner: bool
     in_side_thread: bool
     signal: int = 0  # The number of the signal whose handler made the call; else 0.
+    way: Tuple[LedgerSite, ...] = ()  # The job's lines from the outermost to `site`; empty if they are not known.
+    item: int = 0
 
     @property
     def is_open(self) -> bool:
         """Tell whether the call, or the wait for its work, has not come to an end."""
         return self.state == "open"
+
+    @property
+    def is_pass(self) -> bool:
+        """Tell whether this is a pass through a phase, and not a call; `seq` is how often the phase was entered."""
+        return self.op in schema.PHASE_NAMES
 
     @property
     def is_issued(self) -> bool:
@@ -135,6 +145,13 @@ class Ledger(NamedTuple):
     problem: str = ""
     sums: List[CallSum] = []
     steps: StepTimes = StepTimes()
+    passes: List[Record] = []
+
+    @property
+    def sequence(self) -> List[Record]:
+        """Return the calls of the job and its passes through phases, in the order in which they began."""
+        outer = [record for record in self.records if not record.is_inner]
+        return sorted([*outer, *self.passes], key=lambda record: record.entered_ns)
 
 
 def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
@@ -189,10 +206,11 @@ def parse_rows(
     texts = dict(raw.texts())
     rows, torn = raw.records()
     groups = [group for group in texts.values() if isinstance(group, Group)]
+    passes = raw.passes(texts)
     missing = raw.at.end - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
     sums, times = list(raw.sums(texts)), raw.steps(most_steps)
-    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, sums, times), texts, rows
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, sums, times, passes), texts, rows
 
 
 def _byte_order(data: bytes) -> str:
@@ -234,19 +252,29 @@ class _Raw:
 
     def records(self) -> Tuple[List[Tuple[Any, ...]], int]:
         """Return the whole records in order, and how many places of the ring hold another thing."""
-        rows, torn, count = [], 0, self.head["records"]
-        for place, row in enumerate(self._rows(schema.RECORD, self.at.records, self.head["record_size"], count)):
+        rows, torn = self._ring(schema.record_fields(self.head["version"]), self.at.records, "record")
+        return [_of_today(row) for row in rows] if self.head["version"] < schema.VERSION else rows, torn
+
+    def _ring(self, fields: Sequence[schema.Field], start: int, area: str) -> Tuple[List[Tuple[Any, ...]], int]:
+        """Return the whole rows of a ring in order, and how many places hold another thing."""
+        rows, torn, size, count = [], 0, self.head[area + "_size"], self.head[_COUNTS[area]]
+        for place, row in enumerate(self._rows(fields, start, size, count)):
             number = row[0]
             if number != row[-1] or (number and number % count != place):
-                torn += self._settled(schema.RECORD, self.at.records, place)
-            elif number and (self.before is None or self._settled(schema.RECORD, self.at.records, place)):
+                torn += self._settled(fields, start, size, place)
+            elif number and (self.before is None or self._settled(fields, start, size, place)):
                 rows.append(row)
         return sorted(rows), torn
 
+    def passes(self, texts: Dict[int, Any]) -> List[Record]:
+        """Return the passes in order; what is torn is left out."""
+        rows, _ = self._ring(schema.PASS, self.at.passes, "pass")
+        return [_pass(row, texts) for row in rows]
+
     def phases(self, texts: Dict[int, Any]) -> Iterator[Phase]:
-        known = schema.names(schema.PHASES)
+        known = _PHASES
         for place, values in enumerate(self._rows(schema.PHASE, self.at.phases, self.head["phase_size"], self.head["phases"])):
-            if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.at.phases, place):
+            if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.at.phases, self.head["phase_size"], place):
                 row = ledger_file.named(schema.PHASE, values)
                 site = texts.get(row["site"])
                 yield Phase(
@@ -273,7 +301,7 @@ class _Raw:
                 )
 
     def steps(self, most: int) -> StepTimes:
-        area = self.data[self.at.steps : self.at.records]
+        area = self.data[self.at.steps : self.at.passes]
         return steps.read(area, self.order, most) if self.head["step_size"] == _STEP else StepTimes()
 
     def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterable[Tuple[Any, ...]]:
@@ -286,9 +314,8 @@ class _Raw:
             return layout.iter_unpack(memoryview(self.data)[start : start + there * size])
         return (layout.unpack_from(self.data, start + place * size) for place in range(there))
 
-    def _settled(self, fields: Sequence[schema.Field], start: int, place: int) -> bool:
+    def _settled(self, fields: Sequence[schema.Field], start: int, size: int, place: int) -> bool:
         """Tell whether a row was complete in the earlier reading."""
-        size = self.head["record_size" if fields is schema.RECORD else "phase_size"]
         end = start + place * size + _layout(fields, self.order).size
         return self.before is None or self.before[end - 8 : end] == self.data[end - 8 : end]
 
@@ -311,6 +338,53 @@ class _Host(str):
     __slots__ = ()
 
 
+class _WayNumbers(Tuple[int, ...]):
+    """The numbers of a way's lines among the texts."""
+
+    __slots__ = ()
+
+
+def _way(number: int, texts: Dict[int, Any]) -> Tuple[LedgerSite, ...]:
+    """Return the lines of a way; none if one of them is not there."""
+    numbers = texts.get(number)
+    if not isinstance(numbers, _WayNumbers):
+        return ()
+    lines = [texts.get(line) for line in numbers]
+    sites = tuple(line for line in lines if isinstance(line, LedgerSite))
+    return sites if len(sites) == len(lines) else ()
+
+
+def _of_today(row: Tuple[Any, ...]) -> Tuple[Any, ...]:
+    """Return a record of version 1 or 2 with the fields of today."""
+    return (*row[:_GROUP], row[_GROUP], 0, row[_GROUP + 1], 0, *row[_GROUP + 2 :])
+
+
+def _pass(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
+    number, entered, left, count, phase, way, site, flags, _ = row
+    line = texts.get(site)
+    return Record(
+        number=number,
+        op=_PHASES.get(phase, "phase %d" % phase),
+        group=None,
+        seq=count,
+        peer=-1,
+        elements=0,
+        tensors=0,
+        dtype="",
+        device="",
+        site=line if isinstance(line, LedgerSite) else None,
+        entered_ns=entered,
+        waited_ns=0,
+        left_ns=left >> 2,
+        state=_STATES[left & 3],
+        outer=0,
+        is_async=False,
+        is_inner=False,
+        in_side_thread=bool(flags & schema.SIDE_THREAD),
+        way=_way(way, texts),
+    )
+
+
 def _boot(raw: bytes) -> str:
     """Return the kernel's number as /proc prints it."""
     text = raw.hex()
@@ -326,6 +400,8 @@ def _text(kind: int, data: bytes) -> Any:
         return LedgerSite(file, int(line) if line.isascii() and line.isdigit() and len(line) < 10 else 0, function)
     if kind == schema.GROUP:
         return _group(text)
+    if kind == schema.WAY:
+        return _WayNumbers(int(word) for word in text.split() if word.isascii() and word.isdigit() and len(word) < 6)
     return _Host(text) if kind == schema.HOST else text
 
 
@@ -343,7 +419,7 @@ def _plain(text: Any) -> str:
 
 
 def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
-    number, entered, waited, left, seq, elements, outer, group, site, peer, tensors, op, dtype, device, flags, _ = row
+    number, entered, waited, left, seq, elements, outer, group, way, site, item, peer, tensors, op, dtype, device, flags, _ = row
     described, line = texts.get(group), texts.get(site)
     return Record(
         number,
@@ -365,4 +441,6 @@ def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
         bool(flags & schema.INNER),
         bool(flags & schema.SIDE_THREAD),
         flags >> schema.SIGNAL_BITS,
+        _way(way, texts),
+        item,
     )

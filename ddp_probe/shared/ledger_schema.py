@@ -7,9 +7,9 @@ import re
 import struct
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-VERSION = 2
-READS = (1, VERSION)
-"""Version 1 had no sums and no steps; the bytes of its header that count them are 0."""
+VERSION = 3
+READS = (1, 2, VERSION)
+"""Versions 1 and 2 had no passes, version 1 no sums and no steps either; the bytes of their headers that count these are 0."""
 MAGIC = b"DDPLEDGR"
 BEAT_NS = 100_000_000
 """Nanoseconds of one step of the header's `beat`."""
@@ -63,6 +63,8 @@ HEADER: Tuple[Field, ...] = (
     Field("I", "sums", "Rows of the sums."),
     Field("I", "step_size", "Bytes of one row of the ring of steps, which follows the sums."),
     Field("I", "steps", "How many steps that ring holds; a power of two."),
+    Field("I", "pass_size", "Bytes of one row of the ring of passes, which follows the steps."),
+    Field("I", "passes", "How many passes that ring holds; a power of two."),
 )
 
 TEXT: Tuple[Field, ...] = (
@@ -85,8 +87,14 @@ RECORD: Tuple[Field, ...] = (
     ),
     Field("Q", "elements", "Elements of the tensor, or of the first of several; 0 if there is no tensor."),
     Field("Q", "outer", "Index of the call of torch.distributed that made this one; 0 if the job made it."),
-    Field("I", "group", "Text that describes the group; 0 if there was none."),
-    Field("I", "site", "Text with the job's line; 0 if none was found."),
+    Field("H", "group", "Text that describes the group; 0 if there was none."),
+    Field(
+        "H",
+        "way",
+        "Text with the way to the job's line; 0 if it is not known. Versions 1 and 2 have four bytes for group and for site.",
+    ),
+    Field("H", "site", "Text with the job's line; 0 if none was found."),
+    Field("H", "item", "Reserved; 0."),
     Field("i", "peer", "Global rank of the root or of the peer; -1 if the operation has none."),
     Field("I", "tensors", "How many tensors were given."),
     Field("H", "op", "The operation, see below."),
@@ -96,6 +104,17 @@ RECORD: Tuple[Field, ...] = (
     Field("Q", "index_again", "The same as index."),
 )
 
+_WIDE = (Field("I", "group", ""), Field("I", "site", ""))
+
+
+def record_fields(version: int) -> Tuple[Field, ...]:
+    """Return the fields of a record of a version; records of all versions have one size."""
+    if version >= VERSION:
+        return RECORD
+    names = [field.name for field in RECORD]
+    return (*RECORD[: names.index("group")], *_WIDE, *RECORD[names.index("peer") :])
+
+
 PHASE: Tuple[Field, ...] = (
     Field("Q", "stamp", "How often the row has been written as a whole. The same number is the last field: a row is whole if they agree."),
     Field("Q", "entered_ns", "When the process entered the phase that is open, or was last open."),
@@ -104,6 +123,18 @@ PHASE: Tuple[Field, ...] = (
     Field("I", "site", "Text with the job's line."),
     Field("I", "flags", "Sum of the flags of a record."),
     Field("Q", "stamp_again", "The same as stamp."),
+)
+
+PASS: Tuple[Field, ...] = (
+    Field("Q", "index", "How many passes the process has begun, this one included. The same number is the last field."),
+    Field("Q", "entered_ns", "When it entered the phase."),
+    Field("Q", "left", "Time when it left, times 4, plus the state of a record; 0 while it is in it."),
+    Field("Q", "count", "How often this phase has been entered, this time included."),
+    Field("H", "phase", "The phase, see below."),
+    Field("H", "way", "Text with the way to the job's line."),
+    Field("H", "site", "Text with the job's line."),
+    Field("H", "flags", "Sum of the flags of a record."),
+    Field("Q", "index_again", "The same as index."),
 )
 
 SUM: Tuple[Field, ...] = (
@@ -156,13 +187,14 @@ FLAGS: Tuple[Code, ...] = (
     Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
 )
 
-SITE, GROUP, DTYPE, DEVICE, HOST = range(1, 6)
+SITE, GROUP, DTYPE, DEVICE, HOST, WAY = range(1, 7)
 TEXTS: Tuple[Code, ...] = (
     Code(SITE, "site", "File, line and function, with a line feed in between."),
     Code(GROUP, "group", "JSON: id (the same on each rank), size, ranks (5, 0-7, 0-62/2), nth, backends, name, description."),
     Code(DTYPE, "dtype", "A data type without the word torch."),
     Code(DEVICE, "device", "A device, such as cpu or cuda:3."),
     Code(HOST, "host", "The host's name."),
+    Code(WAY, "way", "Numbers of the texts of the job's lines on the way to a call, the outermost first; the last one is the call's own line."),
 )
 
 COLLECTIVE, POINT_TO_POINT, ABOUT_GROUPS, BATCH = 1, 200, 300, 400
@@ -232,10 +264,13 @@ PHASES: Tuple[Code, ...] = (
 )
 """Every phase; its row in the table is its code less one. A code never changes."""
 
+PHASE_NAMES = frozenset(code.name for code in PHASES)
+
 RECORDS = 2048
 PHASE_ROWS = 32
 SUMS = 256
 STEPS = 256
+PASSES = 1024
 TEXT_BYTES = 1 << 16
 HEADER_BYTES = 256
 _MOST_RANKS = 1 << 20
@@ -262,6 +297,7 @@ class Offsets(NamedTuple):
     phases: int
     sums: int
     steps: int
+    passes: int
     records: int
     end: int
 
@@ -271,8 +307,9 @@ def places(head: Mapping[str, int]) -> Offsets:
     phases = head["header_size"] + head["text_size"]
     sums = phases + head["phases"] * head["phase_size"]
     steps = sums + head["sums"] * head["sum_size"]
-    records = steps + head["steps"] * head["step_size"]
-    return Offsets(phases, sums, steps, records, records + head["records"] * head["record_size"])
+    passes = steps + head["steps"] * head["step_size"]
+    records = passes + head["passes"] * head["pass_size"]
+    return Offsets(phases, sums, steps, passes, records, records + head["records"] * head["record_size"])
 
 
 def layout(fields: Sequence[Field], order: str = "@") -> struct.Struct:
@@ -302,5 +339,7 @@ SIZES: Dict[str, int] = {
     "sums": SUMS,
     "step_size": layout(STEP).size,
     "steps": STEPS,
+    "pass_size": layout(PASS).size,
+    "passes": PASSES,
 }
 """The fields of the header that say how large each area is, as this version writes them."""

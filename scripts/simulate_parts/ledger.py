@@ -163,7 +163,7 @@ class SimulatedLedger:
         self._index = index = self._index + 1
         at = self._start + index % schema.RECORDS * _RECORD.size
         same = self._same.get(call) or self._describe(call)
-        _RECORD.pack_into(self._file.map, at, index, now, 0, left, seq, call.elements, 0, group, *same, index)
+        _RECORD.pack_into(self._file.map, at, index, now, 0, left, seq, call.elements, 0, group, 0, *same, index)
         self._moved(now)
         return at
 
@@ -171,7 +171,7 @@ class SimulatedLedger:
         """Return the fields that are the same in all records of a call, from the site to the flags."""
         dtype, device, tensors = (self._dtype, self._device, 1) if call.elements else (0, 0, 0)
         flags = schema.ASYNC if call.is_async else 0
-        self._same[call] = found = (self._site(call.line), call.root, tensors, _OPERATIONS[call.op], dtype, device, flags)
+        self._same[call] = found = (self._site(call.line), 0, call.root, tensors, _OPERATIONS[call.op], dtype, device, flags)
         return found
 
     def _leave(self, at: int, now: int, state: int) -> None:

@@ -23,7 +23,7 @@ def written(tmp_path: Path) -> Any:
     group = file.text(schema.GROUP, '{"id":"ab","size":8,"ranks":"0-7","nth":1,"backends":{"all":"gloo"},"name":"0"}')
     dtype = file.text(schema.DTYPE, "float32")
     for number, left in ((1, 900 << 2 | schema.RETURNED), (2, 0), (3, 950 << 2)):
-        values = (number, 800 + number, 0, left, number, 16, 0, group, site, -1, 1, 1, dtype, 0, schema.ASYNC if number == 3 else 0, number)
+        values = (number, 800 + number, 0, left, number, 16, 0, group, 0, site, 0, -1, 1, 1, dtype, 0, schema.ASYNC if number == 3 else 0, number)
         _RECORD.pack_into(file.map, PLACES.records + number * _RECORD.size, *values)
     schema.layout(schema.PHASE).pack_into(file.map, PLACES.phases, 5, 700, 0, 5, site, 0, 5)
     yield file
@@ -80,7 +80,7 @@ def test_everything_written_is_read(written: LedgerFile) -> None:
 def test_what_is_left_out_was_never_written(written: LedgerFile, count: int) -> None:
     """However full the ring is, a file that is read without the end of its ring holds what the whole file does."""
     for number in range(1, count + 1):
-        values = (number, 800 + number, 0, 900 << 2 | 1, number, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, number)
+        values = (number, 800 + number, 0, 900 << 2 | 1, number, 16, 0, 2, 0, 1, 0, -1, 1, 1, 3, 0, 0, number)
         _RECORD.pack_into(written.map, PLACES.records + number % schema.RECORDS * _RECORD.size, *values)
     path = _path(written)
     found, data = whole_ledger.read(path), Path(path).read_bytes()
@@ -99,7 +99,7 @@ def test_a_reading_knows_what_has_changed_since_the_one_before(written: LedgerFi
             return before
         sizes.append(size)
         written.text(schema.SITE, "/job/train.py\n13\nmain")
-        _RECORD.pack_into(written.map, PLACES.records + 4 * _RECORD.size, 4, 804, 0, 0, 4, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, 4)
+        _RECORD.pack_into(written.map, PLACES.records + 4 * _RECORD.size, 4, 804, 0, 0, 4, 16, 0, 2, 0, 1, 0, -1, 1, 1, 3, 0, 0, 4)
         _path(written)
         return before
 
@@ -136,7 +136,7 @@ def test_another_version_is_said(written: LedgerFile) -> None:
     data = bytearray(_data(written))
     data[8] = 9
     found = whole_ledger.parse(bytes(data))
-    assert found.problem == "The ledger is of version 9; this ddp_probe reads versions up to 2."
+    assert found.problem == "The ledger is of version 9; this ddp_probe reads versions up to 3."
     assert not found.records
 
 

@@ -77,7 +77,7 @@ class _Areas:
         self._order = "big" if order == ">" else "little"
         self._texts_at, self._texts = fields["header_size"], -(-fields["text_used"] // 8) * 8
         at = schema.places(fields)
-        self._phases_at, self._records_at = at.phases, at.records
+        self._phases_at, self._passes_at, self._records_at = at.phases, at.passes, at.records
         self._size, self._count = fields["record_size"], fields["records"]
         self.end = at.end
         self._newest = self._last_record()
@@ -100,14 +100,14 @@ class _Areas:
 
     def _small_header(self) -> bytes:
         head = bytearray(self._head)
-        for name, value in (("text_size", self._texts), ("records", KEPT)):
+        for name, value in (("text_size", self._texts), ("passes", 0), ("records", KEPT)):
             at = schema.offset(schema.HEADER, name)
             head[at : at + 4] = value.to_bytes(4, "big" if self._order == "big" else "little")
         return bytes(head)
 
     def _rows(self) -> bytes:
         """Return the phases, the sums and the steps."""
-        return os.pread(self._file, self._records_at - self._phases_at, self._phases_at)
+        return os.pread(self._file, self._passes_at - self._phases_at, self._phases_at)
 
     def _last_records(self) -> bytes:
         """Return the last records, each at the place that it has in the smaller ring."""
@@ -142,9 +142,10 @@ def _usual(fields: Dict[str, int]) -> bool:
         fields["header_size"] == schema.HEADER_BYTES,
         fields["text_used"] <= fields["text_size"] <= 1 << 24,
         fields["phase_size"] == schema.layout(schema.PHASE).size,
-        max(fields[name] for name in ("phases", "sums", "steps")) <= 1 << 10,
+        max(fields[name] for name in ("phases", "sums", "steps", "passes")) <= 1 << 10,
         fields["sum_size"] in (0, schema.SIZES["sum_size"]),
         fields["step_size"] in (0, schema.SIZES["step_size"]),
+        fields["pass_size"] in (0, schema.SIZES["pass_size"]),
         fields["record_size"] == schema.layout(schema.RECORD).size,
         fields["records"] >= KEPT and fields["records"] & (fields["records"] - 1) == 0,
     ]

@@ -85,7 +85,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     plain, parameter = torch.Tensor, torch.nn.Parameter  # torch itself answers for their attributes.
     modes = getattr(sys.modules.get("torch._C"), "_len_torch_function_stack", None) or int  # int() is 0: torch before 2.0 has no modes
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
-    site = finder(file)
+    site, way_to = finder(file)
     layout = schema.layout(schema.RECORD)
     pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
     left = schema.offset(schema.RECORD, "left") // 8
@@ -140,9 +140,10 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 row = row_of(op, known, line) if op < 300 else None
                 numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
                 seq = numbers.next()
+            way = 0 if outer else way_to()
             index = number()
             at = start + (index & mask) * size
-            pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, line, peer, tensors, op, dtype, device, flags, index)
+            pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, way, line, 0, peer, tensors, op, dtype, device, flags, index)
             at >>= 3
             thread.latest = at
             if outer:

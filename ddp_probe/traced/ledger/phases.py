@@ -1,5 +1,6 @@
 """Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count. And the ring of steps."""
 
+import itertools
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, cast
@@ -60,7 +61,9 @@ class StepRing:
 # Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count.
 
 CODES = {code.name: code.code for code in schema.PHASES}
-_Inside = Dict[LedgerThread, Tuple[LedgerThread, int, int]]
+_Token = Tuple[LedgerThread, int, int, int, int]
+"""A thread that is in a phase, since when, how long it had waited by then; the number of its pass and where that is, in words."""
+_Inside = Dict[LedgerThread, _Token]
 """The token of each thread that is in a phase."""
 INNER = ()
 """The token of a phase inside itself."""
@@ -136,14 +139,18 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
 
     As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
     """
-    site = finder(file)
+    site, way_to = finder(file)
     layout = schema.layout(schema.PHASE)
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
     left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
     mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
+    passes = schema.layout(schema.PASS)
+    pack_pass, pass_size, pass_start, mask = passes.pack_into, passes.size, PLACES.passes, schema.PASSES - 1
+    pass_left = schema.offset(schema.PASS, "left") // 8
+    pass_number: Callable[[], int] = itertools.count(1).__next__
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 
-    def of(phase: int) -> Hooks:  # noqa: C901  # Closures with what is known of one phase, for a microsecond.
+    def of(phase: int) -> Hooks:  # noqa: C901, PLR0915  # Closures with what is known of one phase, for a microsecond.
         at, numbers, threads = rows[phase]
         row, left_at, counted_at, ends_step = at << 3, at + left, at + counted, phase == BACKWARD
 
@@ -159,11 +166,14 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                 if threads and (thread not in threads or frames.around(frame_of(1).f_back, phase)):
                     token: Any = INNER
                     if thread not in threads:  # The row tells of the first thread.
-                        threads[thread] = token = thread, now, thread.waited
+                        threads[thread] = token = thread, now, thread.waited, 0, 0
                     words[counted_at] = count
                 else:
-                    threads[thread] = token = thread, now, thread.waited
-                    pack(mapped, row, count, now, 0, count, site() & LINE, thread.flags, count)
+                    line, way, index = site() & LINE, way_to(), pass_number()
+                    pass_at = pass_start + (index & mask) * pass_size
+                    threads[thread] = token = thread, now, thread.waited, index, pass_at >> 3
+                    pack(mapped, row, count, now, 0, count, line, thread.flags, count)
+                    pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, thread.flags, index)
                 numbers.used = count
                 words[moved] = now
                 return token
@@ -184,7 +194,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                 return
             try:
                 now = clock()
-                thread, entered, waited = token
+                thread, entered, waited, index, pass_at = token
                 _, _, _, times, trains = steps.step
                 if trains is thread or trains is None:
                     times[phase] += now - entered
@@ -193,6 +203,8 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                 threads.pop(thread, None)
                 if not threads:
                     words[left_at] = now << 2 | 1
+                if index and words[pass_at] == index:
+                    words[pass_at + pass_left] = now << 2 | 1
                 words[moved] = now
             except ours(Exception) as exc:
                 broken(switch, exc)
@@ -218,6 +230,8 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
             times[phase] += now - token[1]
         if not threads and not words[at + left]:
             words[at + left] = now << 2 | schema.RAISED
+        if token is not None and token[3] and words[token[4]] == token[3] and not words[token[4] + pass_left]:
+            words[token[4] + pass_left] = now << 2 | schema.RAISED
 
     def over(phase: int, token: Any) -> None:
         """Leave every phase that this thread is in no more, once one was left by an exception."""

@@ -1,4 +1,4 @@
-"""Call sites for the ledger: the job's innermost line as the number of a text, looked up without building anything once it is known.
+"""Call sites for the ledger: the job's innermost line, and the way to it, as numbers of texts, looked up without building anything once known.
 
 Beside it, the signal in whose handler the call is made. The code of a handler is never kept, so that each call that it makes is looked at. One that
 it makes by a function of the job that has made the same call before is not.
@@ -8,7 +8,7 @@ import _signal  # type: ignore[import-not-found]  # typeshed leaves it out. The 
 import sys
 from functools import partial
 from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 from ddp_probe.shared import ledger_schema
 from ddp_probe.shared.masks import masked
@@ -26,13 +26,69 @@ LINE = (1 << 32) - 1
 """The bits of what is found that are the number of the line; those above are the number of the signal, 0 for none."""
 
 
-def finder(file: LedgerFile) -> Callable[[], int]:  # noqa: C901  # One closure costs less than the attributes of a class.
-    """Return what finds the line that called its caller's caller, and the signal; closures, as an attribute costs as much as the rest of a step."""
+_DEPTH = (None,) * 64  # how many frames of a way are told apart
+_LONGEST_WAY = 32  # lines of the job that a way has at most: the innermost
+_WAYS = 1000  # different ways that are kept; each is a text of some 30 bytes
+
+
+class Finder(NamedTuple):
+    """What finds where a call comes from; to be called by what a watched function calls."""
+
+    site: Callable[[], int]
+    """Return the number of the job's line, with the signal above it."""
+    way: Callable[[], int]
+    """Return the number of the way to that line; 0 if it is not known."""
+
+
+def finder(file: LedgerFile) -> Finder:  # noqa: C901, PLR0915  # One closure costs less than the attributes of a class.
+    """Return closures, as an attribute costs as much as the rest of a step."""
     codes: Dict[int, Optional[Dict[int, int]]] = {}  # by id(code): the numbers by instruction, None if the code is not the job's own
     kept: List[Any] = []  # the code objects, so that no other one gets their ids
     unknown: Any = {}  # of a code that has not been met
     known: Any = codes.get
     frame_of = sys._getframe
+    ways: Any = {}  # the numbers of ways by what their frames add up to
+    known_way = ways.get
+    of_ways: List[Any] = []  # the code objects of known ways
+
+    def find_way() -> int:
+        """Add up the frames: building a key of them would cost more than all the rest. Other frames that add up to the same are not met."""
+        frame: Any = frame_of(2)
+        total = 0
+        for _ in _DEPTH:
+            if frame is None:
+                break
+            total += id(frame.f_code) * (frame.f_lasti + 3)
+            frame = frame.f_back
+        number = known_way(total)
+        return number if number is not None else learn_way(total, frame_of(2))
+
+    def learn_way(total: int, start: FrameType) -> int:
+        if len(ways) >= _WAYS:
+            return 0
+        walked: Optional[FrameType] = start
+        lines: List[int] = []
+        passed: List[CodeType] = []
+        while walked is not None and len(passed) < len(_DEPTH):
+            passed.append(walked.f_code)
+            line = line_of(walked)
+            if line is not None:
+                lines.append(line)
+            walked = walked.f_back
+        text = " ".join(map(str, reversed(lines[:_LONGEST_WAY])))
+        number = file.text(ledger_schema.WAY, text) if lines and all(lines) else 0
+        of_ways.append(passed)
+        ways[total] = number
+        return number
+
+    def line_of(frame: FrameType) -> Optional[int]:
+        """Return the number of the line at which a frame of the job stands; None for any other frame."""
+        found = codes.get(id(frame.f_code), unknown)
+        if found is unknown:
+            found = learn(frame)
+        if found is None:
+            return None
+        return found.get(frame.f_lasti) or file.text(ledger_schema.SITE, _line(frame))
 
     def find() -> int:
         try:
@@ -84,7 +140,7 @@ def finder(file: LedgerFile) -> Callable[[], int]:  # noqa: C901  # One closure 
         found, _ = call_path(frame)
         return 0 if found is None else file.text(ledger_schema.SITE, "%s\n%d\n%s" % (found.file, found.line, found.function))
 
-    return find
+    return Finder(find, find_way)
 
 
 def _line(frame: FrameType) -> str:
