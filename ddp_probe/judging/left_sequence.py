@@ -1,10 +1,11 @@
 """How a sentence says where ranks left the sequence that all share, which statement of the job decided, and what to change there."""
 
-from typing import Any, Optional
+from typing import Optional
 
 from ddp_probe.judging.ledgers import as_site, spoken_name
 from ddp_probe.judging.words import at, by_number, capital, listed, named
 from ddp_probe.shared.schema import Site
+from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, Entry, SequenceParting
 
 _MOST_STATEMENTS = 3
@@ -73,11 +74,15 @@ def decided(left: SequenceParting) -> str:
     decision = left.decision
     if decision is None or not decision.statements:
         return ""
-    shown = ["'%s' in line %d" % (one.text, one.line) for one in decision.statements[:_MOST_STATEMENTS]]
-    where = "%s%s" % (" in %s" % decision.function if not decision.function.startswith("<") else "", " of %s" % decision.file)
+    shown = [_shown(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
     if decision.is_sure or len(decision.statements) == 1:
-        return " What decided%s: %s." % (where, shown[0])
-    return " One of these decided%s, the most likely first: %s." % (where, listed(shown, _MOST_STATEMENTS))
+        return " What decided: %s." % shown[0]
+    return " One of these decided, the most likely first: %s." % listed(shown, _MOST_STATEMENTS)
+
+
+def _shown(statement: Statement) -> str:
+    within = " in %s" % statement.function if statement.function and not statement.function.startswith("<") else ""
+    return "'%s'%s%s" % (statement.text, at(statement_site(statement)), within)
 
 
 def remedy(left: SequenceParting) -> str:
@@ -86,13 +91,14 @@ def remedy(left: SequenceParting) -> str:
         return _EVEN
     line = _line(left)
     if left.hint in _REMEDIES:
-        return "%s%s" % ("In line %d: " % line if line else "", _REMEDIES[left.hint] % _FLAGS[left.hint])
+        change = _REMEDIES[left.hint] % _FLAGS[left.hint]
+        return "Before line %d, %s%s" % (line, change[:1].lower(), change[1:]) if line else change
     return _SAME % (" in line %d" % line if line else "")
 
 
-def statement_site(left: SequenceParting, statement: Any) -> Site:
+def statement_site(statement: Statement) -> Site:
     """Return the line of a statement that decided."""
-    return Site(statement.file, statement.line, left.decision.function)
+    return Site(statement.file, statement.line, statement.function)
 
 
 def _line(left: SequenceParting) -> int:

@@ -55,9 +55,11 @@ def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = 
     if ways[0] == ways[1]:
         return None
     if shared is not None:
-        depth = _depth(source, [*ways, without_comprehensions(shared)])
-        if depth is not None:
-            return _between(source, ways, without_comprehensions(shared), depth)
+        innermost = _depth(source, [*ways, without_comprehensions(shared)])
+        if innermost is not None:
+            # A function that returns and is called again shares its lines with the call before: what decided may show in the one around it alone.
+            found = (_between(source, ways, without_comprehensions(shared), depth) for depth in range(innermost, -1, -1))
+            return next((decision for decision in found if decision is not None), None)
     depth = _depth(source, ways)
     return _between(source, ways, None, depth) if depth is not None else None
 

@@ -6,12 +6,14 @@ passes that can meet lie in between on both sides, the ranks only play other par
 """
 
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
+from ddp_probe.standing.deciding import Deciding, deciding
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
+from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
 LOADER, EXCEPTION = "dataloader", "exception"
@@ -57,9 +59,8 @@ class SequenceParting(NamedTuple):
     usual: Optional[Entry]
     is_sure: bool  # Whether it is known which side left.
     before: Optional[Entry] = None  # An earlier entry that only the first side made, and that brought it here.
-    next_made: Optional[Entry] = None  # What follows `made`, if that raised.
-    next_usual: Optional[Entry] = None
-    decision: Any = None  # The statement of the job that decided, by standing/deciding.py.
+    trail: Tuple[Optional[Entry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
+    decision: Optional[Deciding] = None
 
     @property
     def is_caught(self) -> bool:
@@ -90,10 +91,28 @@ def _entry(record: Record, *, is_last: bool) -> Entry:
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
     ranks = [rank for rank in sorted(standings.ranks) if rank not in standings.unknown][:MOST_RANKS]
-    sequences = {rank: entries(_sequence(standings.ranks[rank])) for rank in ranks}
-    if len(ranks) < 2 or not all(any(entry.is_pass for entry in sequence) for sequence in sequences.values()):
+    records = {rank: _sequence(standings.ranks[rank]) for rank in ranks}
+    if len(ranks) < 2 or not all(any(record.way for record in kept) for kept in records.values()):
+        return None  # A ledger of before version 3.
+    left = part({rank: entries(kept) for rank, kept in records.items()})
+    return left._replace(decision=_decision(standings, left)) if left is not None else None
+
+
+def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Deciding]:
+    """Return the statement between the last entry that both sides made and the next of each; a rank that has ended has made its last."""
+    made, usual, shared = left.trail
+    one = made.way if made is not None else _end(standings, left.ranks)
+    other = usual.way if usual is not None else _end(standings, left.others)
+    if one is None or other is None:
         return None
-    return part(sequences)
+    source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
+    return deciding(source, one, other, shared.way if shared is not None else None)
+
+
+def _end(standings: LedgerStandings, ranks: Sequence[int]) -> Optional[Way]:
+    """Return the way of ranks that have ended: none of their functions is left; None if they have not."""
+    left = [standings.ranks[rank].left for rank in ranks]
+    return () if left and all(each is not None and each.failure is None for each in left) else None
 
 
 def _sequence(standing: LedgerStanding) -> Sequence[Record]:
@@ -118,12 +137,18 @@ def part(sequences: Mapping[int, Sequence[Entry]]) -> Optional[SequenceParting]:
     return None
 
 
+class _Extra(NamedTuple):
+    """A batch that only one side took: its place, and that of the other side."""
+
+    places: Tuple[int, int]
+
+
 class _Fork(NamedTuple):
     """The places in both sequences at which they part; `extra` is an entry before that which only one side made."""
 
     one: int
     other: int
-    extra: Tuple[Optional[int], Optional[int]] = (None, None)
+    extra: Tuple[Optional[_Extra], Optional[_Extra]] = (None, None)
 
 
 def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) -> Optional[SequenceParting]:
@@ -136,12 +161,17 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
     shared = walk.entry(0, fork.one - 1)
     made = [walk.entry(0, fork.one), walk.entry(1, fork.other)]
     if side < 0:
-        return SequenceParting(tuple(sorted((*here, *there))), (), shared, made[1], made[0], False)
-    mine, extra = made[side], fork.extra[side]
-    before = walk.entry(side, extra) if extra is not None and mine is not None and mine.ends_loader else None
-    places = (fork.one + 1, fork.other + 1)
-    following = [walk.entry(each, places[each]) for each in (side, 1 - side)]
-    return SequenceParting(tuple(sides[side]), tuple(sides[1 - side]), shared, mine, made[1 - side], True, before, *following)
+        return SequenceParting(tuple(sorted((*here, *there))), (), shared, made[1], made[0], False, trail=(made[1], made[0], shared))
+    mine, usual, before = made[side], made[1 - side], None
+    trail = mine, usual, shared
+    if mine is not None and mine.raised:
+        places = (fork.one + 1, fork.other + 1)
+        trail = walk.entry(side, places[side]), usual if mine.ends_loader else walk.entry(1 - side, places[1 - side]), mine
+    extra = fork.extra[side]
+    if mine is not None and mine.ends_loader and extra is not None:
+        before = walk.entry(side, extra.places[side])
+        trail = before, walk.entry(1 - side, extra.places[1 - side]), walk.entry(side, extra.places[side] - 1)
+    return SequenceParting(tuple(sides[side]), tuple(sides[1 - side]), shared, mine, usual, True, before, trail)
 
 
 class _Walk:
@@ -163,7 +193,7 @@ class _Walk:
     def fork(self) -> Optional[_Fork]:
         """Return where they part; None if one side is the beginning of the other."""
         one, other = 0, 0
-        extra: List[Optional[int]] = [None, None]
+        extra: List[Optional[_Extra]] = [None, None]
         while one < len(self.labels[0]) and other < len(self.labels[1]):
             if self.labels[0][one] == self.labels[1][other]:
                 one, other = one + 1, other + 1
@@ -173,7 +203,7 @@ class _Walk:
                 return _Fork(one, other, (extra[0], extra[1]))
             for side, place in ((0, one), (1, other)):
                 if extra[side] is None and any(entry.op == LOADER for entry in self.sides[side][place : place + skipped[side]]):
-                    extra[side] = place
+                    extra[side] = _Extra((one, other))
             one, other = one + skipped[0], other + skipped[1]
         return None
 
