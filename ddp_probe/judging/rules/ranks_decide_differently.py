@@ -1,6 +1,6 @@
 """A rank left the sequence of calls and passes that all ranks share, because a statement of the job decided otherwise on it."""
 
-from typing import Iterator
+from typing import Iterator, List, Sequence
 
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
@@ -9,6 +9,8 @@ from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import DECIDED
+
+_MOST = 6  # Pieces of evidence.
 
 RULE = Rule(
     id="DDP602",
@@ -33,7 +35,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=found.blame,
         verdict="%s%s" % (left_sequence.told(left), doubt(found)),
-        evidence=[*_evidence(run, left), *(evidence(run, found) if found.here else [])][:6],
+        evidence=_once([*_evidence(run, left), *(evidence(run, found) if found.here else [])]),
         when=found.when,
         remedy=left_sequence.remedy(left),
         explains=[*explained(run), *aborted(run)],
@@ -51,3 +53,9 @@ def _evidence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
             yield Evidence(ranks[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
+
+
+def _once(items: Sequence[Evidence]) -> List[Evidence]:
+    """Return the first piece of evidence of each line: the report shows the source of the line that most are about."""
+    lines = {(item.site.file, item.site.line) if item.site is not None else ("", 0): item for item in reversed(items)}
+    return [item for item in items if item in lines.values()][:_MOST]
