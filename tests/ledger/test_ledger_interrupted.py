@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
 _CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused")
 _PHASES = ("backward", "step", "batches", "refused_backward")
-_MOST = {"asynchronous": 760, "step": 280}
-"""How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take: what they cost, whatever else runs here."""
+_MOST = {"asynchronous": 980, "step": 520}
+"""How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take, with the way through eight frames."""
 
 
 @pytest.mark.parametrize("scenarios", [_CALLS, _PHASES], ids=["calls", "phases"])

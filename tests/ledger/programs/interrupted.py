@@ -192,10 +192,10 @@ def tried(scenario):
     before = times(read())
     scenario()
     once = {name: count - before.get(name, 0) for name, count in times(read()).items()}
-    found, at, where, places = [], 0, "first", []
-    while where and not found:
+    found, at, where, places = [], -1, "first", []
+    while (where or not at) and not found:
         at += 1
-        where = interrupted(scenario, at)
+        where = interrupted(scenario, at)  # At 0 it is not: from then on the way there is known.
         places.append(where)
         if where.startswith("swallowed"):
             found.append(where)
