@@ -3,7 +3,7 @@
 from typing import Optional
 
 from ddp_probe.judging.ledgers import as_site, spoken_name
-from ddp_probe.judging.words import at, by_number, capital, listed, named
+from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, Entry, SequenceParting
@@ -35,6 +35,16 @@ def told(left: SequenceParting) -> str:
 
 
 def _departed(left: SequenceParting) -> str:
+    if left.fewer:
+        fewer = counted(abs(left.fewer), "backward pass", "backward passes")
+        if not left.is_sure:
+            return "For as many forwards, one of %s has made %s fewer than another: they parted before the entries that the ledgers still hold." % (
+                named(left.ranks),
+                fewer,
+            )
+        said = "%s %s made %s %s than %s for as many forwards: they parted before the entries that the ledgers still hold."
+        which = "fewer" if left.fewer > 0 else "more"
+        return said % (capital(named(left.ranks)), by_number(left.ranks, "has", "have"), fewer, which, named(left.others))
     if not left.is_sure:
         sides = "one side went on to %s, and the other to %s" % (spoken_entry(left.usual), spoken_entry(left.made))
         return "Their sequences part%s: %s." % (_after(left), sides)

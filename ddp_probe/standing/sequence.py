@@ -1,8 +1,8 @@
 """Which rank left the sequence that all ranks share, and at which entry: calls and passes of all ranks side by side.
 
-A rank that skips a backward pass hangs nobody at that point: its next pass meets the one that the others make now, and only the last pass of all waits.
-So the sequences are walked from a common entry on. Where they differ, the walk looks for the place at which both go on alike. If as many calls and
-passes that can meet lie in between on both sides, the ranks only play other parts there; else they have parted.
+A rank that skips a backward pass hangs nobody at that point: its next pass meets the one that the others make now, and only the last pass of all
+waits. So the sequences are walked from a common entry on. Where they differ, the walk looks for the place at which both go on alike. If as many
+calls and passes that can meet lie in between on both sides, the ranks only play other parts there; else they have parted.
 """
 
 from collections import Counter
@@ -61,6 +61,7 @@ class SequenceParting(NamedTuple):
     before: Optional[Entry] = None  # An earlier entry that only the first side made, and that brought it here.
     trail: Tuple[Optional[Entry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
     decision: Optional[Deciding] = None
+    fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
     @property
     def is_caught(self) -> bool:
@@ -94,8 +95,37 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     records = {rank: _sequence(standings.ranks[rank]) for rank in ranks}
     if len(ranks) < 2 or not all(any(record.way for record in kept) for kept in records.values()):
         return None  # A ledger of before version 3.
-    left = part({rank: entries(kept) for rank, kept in records.items()})
+    sequences = {rank: entries(kept) for rank, kept in records.items()}
+    if any(kept[0].number > 1 for kept in records.values()):
+        earlier = parted_before(sequences)
+        if earlier is not None:
+            return earlier
+    left = part(sequences)
     return left._replace(decision=_decision(standings, left)) if left is not None else None
+
+
+def parted_before(sequences: Mapping[int, Sequence[Entry]]) -> Optional[SequenceParting]:
+    """Return the ranks that parted before their rings begin: they have made fewer backward passes for as many forwards, or more."""
+    first = min(sequences)
+    ranks_of: Dict[int, List[int]] = {}
+    for rank in sorted(sequences):
+        ranks_of.setdefault(_fewer_backward(sequences[first], sequences[rank]), []).append(rank)
+    if len(ranks_of) < 2:
+        return None
+    usual, other = sorted(ranks_of, key=lambda fewer: (-len(ranks_of[fewer]), fewer))[:2]
+    is_sure = len(ranks_of[usual]) > len(ranks_of[other])
+    blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
+    others = ranks_of[usual] if is_sure else []
+    return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+
+
+def _fewer_backward(one: Sequence[Entry], other: Sequence[Entry]) -> int:
+    """Return how many backward passes fewer than the first rank another has made for as many forwards, from a common entry on."""
+    starts = _common_start(one, other)
+    numbers = [{entry.op: entry.number for entry in reversed(side[start:])} for side, start in zip((one, other), starts)]
+    if any(op not in side for op in (FORWARD, BACKWARD) for side in numbers):
+        return 0
+    return (numbers[1][FORWARD] - numbers[1][BACKWARD]) - (numbers[0][FORWARD] - numbers[0][BACKWARD])
 
 
 def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Deciding]:

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import List
 
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.sequence import Entry, part
+from ddp_probe.standing.sequence import Entry, part, parted_before
 
 _LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barrier": 30, "all_reduce": 20}
 
@@ -12,7 +12,7 @@ _LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barr
 def _made(text: str) -> List[Entry]:
     """Return the entries of a line such as `forward backward optimizer*3 barrier@30 forward!`: ! raised, @ at another line."""
     entries: List[Entry] = []
-    counts: "Counter[str]" = Counter()
+    counts: Counter[str] = Counter()
     for word in text.split():
         raised = word.endswith("!")
         op, _, line = word.rstrip("!").partition("@")
@@ -33,7 +33,8 @@ def test_a_skipped_backward_is_found_at_its_step_although_only_the_last_one_wait
     short = _STEP * 9 + "dataloader forward " + _STEP * 10 + "all_reduce"
     parting = part({0: _made(whole), 1: _made(short)})
     assert parting is not None
-    assert parting.ranks == (1,) and parting.is_sure
+    assert parting.ranks == (1,)
+    assert parting.is_sure
     assert (parting.shared.op, parting.shared.number) == ("forward", 10)  # type: ignore[union-attr]
     assert (parting.usual.op, parting.made.op) == ("backward", "dataloader")  # type: ignore[union-attr]
 
@@ -75,7 +76,8 @@ def test_an_evaluation_on_one_rank_is_found_if_its_forwards_meet_those_of_the_ot
     assert parting is None or parting.ranks == (0,)
     waits = _made(_STEP * 6 + "forward@40 forward@40 forward@40 " + _STEP * 4 + "dataloader forward backward barrier")
     parting = part({0: waits, 1: rest[0], 2: rest[1], 3: rest[2]})
-    assert parting is not None and parting.ranks == (0,)
+    assert parting is not None
+    assert parting.ranks == (0,)
 
 
 def test_the_majority_tells_who_left() -> None:
@@ -83,14 +85,17 @@ def test_the_majority_tells_who_left() -> None:
     for guilty in (0, 2):
         sequences = {rank: _made(_STEP * 5 + ("barrier@50 " if rank == guilty else "") + _STEP * 3) for rank in range(4)}
         parting = part(sequences)
-        assert parting is not None and parting.ranks == (guilty,) and parting.is_sure
+        assert parting is not None
+        assert parting.ranks == (guilty,)
+        assert parting.is_sure
 
 
 def test_the_past_of_two_ranks_tells_who_left() -> None:
     """Of two ranks that one has left which does what neither did before at this point."""
     epoch = _STEP * 3 + "barrier "
     parting = part({0: _made(epoch * 4), 1: _made(epoch * 3 + _STEP * 3 + _STEP)})
-    assert parting is not None and parting.ranks == (1,)
+    assert parting is not None
+    assert parting.ranks == (1,)
     assert (parting.shared.op, parting.usual.op) == ("optimizer", "barrier")  # type: ignore[union-attr]
 
 
@@ -99,5 +104,22 @@ def test_a_batch_that_was_taken_twice_brings_a_loader_to_its_end_too_early() -> 
     whole = _made(_STEP * 12)
     twice = _made(_STEP * 4 + "dataloader " + _STEP * 6 + "dataloader! barrier")
     parting = part({0: whole, 1: twice})
-    assert parting is not None and parting.ranks == (1,)
-    assert parting.before is not None and parting.before.number == 6
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert parting.before is not None
+    assert parting.before.number == 6
+
+
+def test_passes_that_were_skipped_before_the_ring_begins_are_counted() -> None:
+    """A rank with one backward pass fewer for as many forwards has left, however long ago; rings that begin elsewhere are no sign of that."""
+    whole = [entry._replace(number=entry.number + 900_000) for entry in _made(_STEP * 9)]
+    short = [entry._replace(number=entry.number - (entry.op == "backward")) for entry in whole]
+    parting = parted_before({0: whole, 1: short, 2: whole})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert parting.is_sure
+    assert parting.fewer == 1
+    two = parted_before({0: whole, 1: short})
+    assert two is not None
+    assert not two.is_sure
+    assert parted_before({0: whole[3:], 1: whole[1:], 2: whole[2:]}) is None

@@ -153,6 +153,8 @@ def _leaves(left: SequenceParting) -> str:
     """Say at which entry a rank left the sequence of the others, and which statement decided."""
     statements = left.decision.statements if left.decision is not None else ()
     why = ", decided at %s:%d" % (os.path.basename(statements[0].file), statements[0].line) if statements else ""
+    if left.fewer:
+        return "has made %d backward passes %s than the others for as many forwards" % (abs(left.fewer), "fewer" if left.fewer > 0 else "more")
     if left.is_caught:
         return "went on after %s had raised%s" % (_entry(left.made), why)
     if left.made is not None and left.made.ends_loader:
