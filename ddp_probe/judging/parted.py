@@ -177,9 +177,12 @@ def _call(made: AlignedCall) -> str:
     return "%s%s" % (made.op, at(Site(made.file, made.line)) if made.file else "")
 
 
-def doubt(parting: Split) -> str:
+def doubt(run: Run, parting: Split) -> str:
     """Say what is not known."""
-    return " There is no complete ledger of %s." % named(parting.unknown) if parting.unknown else ""
+    dark = [rank for rank in parting.unknown if rank in standings_of(run).ranks and standings_of(run).ranks[rank].ledger.complete]
+    rest = [rank for rank in parting.unknown if rank not in dark]
+    said = " There is no complete ledger of %s." % named(rest) if rest else ""
+    return said + (" It is not known where %s stood before the exception that ended the wait." % named(dark) if dark else "")
 
 
 def only_waits(run: Run) -> bool:

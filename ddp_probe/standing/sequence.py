@@ -91,7 +91,7 @@ def _entry(record: Record, *, is_last: bool) -> Entry:
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
-    ranks = [rank for rank in sorted(standings.ranks) if rank not in standings.unknown][:MOST_RANKS]
+    ranks = [rank for rank in sorted(standings.ranks) if standings.ranks[rank].ledger.complete][:MOST_RANKS]
     records = {rank: _sequence(standings.ranks[rank]) for rank in ranks}
     if len(ranks) < 2 or not all(any(record.way for record in kept) for kept in records.values()):
         return None  # A ledger of before version 3.

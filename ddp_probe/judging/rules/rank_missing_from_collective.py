@@ -67,7 +67,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     lost = " %s left no last line: it is not known whether it ended there." % capital(named(found.there)) if unknown else ""
     yield RULE.found(
         ranks=short or found.blame,
-        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found), lost),
+        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found), lost),
         evidence=evidence(run, found),
         when=found.when,
         remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found, ways),
@@ -167,7 +167,7 @@ def _undecided(run: Run, found: Split) -> Undecided:
     if not found.unknown and not found.is_sure:
         parts.append("it is not known whether they had waited long when they were ended")
     return RULE.undecided(
-        "%s.%s" % (capital("; ".join(parts)), doubt(found)),
+        "%s.%s" % (capital("; ".join(parts)), doubt(run, found)),
         explains=explained(run),
         then=_STACKS % (named(found.unknown or found.there) + " is"),
     )

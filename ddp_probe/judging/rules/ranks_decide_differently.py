@@ -34,7 +34,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s%s" % (left_sequence.told(left), doubt(found)),
+        verdict="%s%s" % (left_sequence.told(left), doubt(run, found)),
         evidence=_once([*_evidence(run, left), *(evidence(run, found) if found.here else [])]),
         when=found.when,
         remedy=left_sequence.remedy(left),
