@@ -150,6 +150,10 @@ class Standing(LedgerStanding):
         """Return the calls that the ledger holds, read again."""
         return self.process.whole_ledger().records
 
+    def sequence(self) -> List[Record]:
+        """Return the calls and the passes that the ledger holds, read again."""
+        return self.process.whole_ledger().sequence
+
     def _until(self, run: Run) -> float:
         until = run.stands_until(self.process)
         if until is not None:

@@ -8,6 +8,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 from ddp_probe.judging import proof
 from ddp_probe.judging.disagreements import disagreements
 from ddp_probe.judging.ledgers import ledger_off, standings_of
+from ddp_probe.judging.parted import so_far
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.waiting import joined, stood
 from ddp_probe.judging.words import by_number, clock, counted, listed, named, place, subject
@@ -46,6 +47,9 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
 def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
     """Say where the ranks without an end line were, or are if all wait: look first at a rank that is elsewhere."""
     runs = gap.slug == proof.RUNNING
+    parting = so_far(run) if runs else ""
+    if parting:
+        return " %s" % parting
     if gap.slug != proof.NO_END and not (runs and all(map(_by_stack, processes))):
         return ""
     known = standings_of(run).ranks

@@ -2,6 +2,7 @@
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
 from ddp_probe.judging.rule import Evidence
@@ -17,6 +18,7 @@ from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing import splits
 from ddp_probe.standing.arms import rank_branch
+from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
 
@@ -153,6 +155,8 @@ def aborted(run: Run) -> List[Death]:
 def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
     departure = parting.departure
+    if parting.sequence is not None:
+        return " %s" % left_sequence.told(parting.sequence)
     if departure is None:
         return ""
     usual, made = _call(departure.usual), _call(departure.made)
@@ -173,9 +177,12 @@ def _call(made: AlignedCall) -> str:
     return "%s%s" % (made.op, at(Site(made.file, made.line)) if made.file else "")
 
 
-def doubt(parting: Split) -> str:
+def doubt(run: Run, parting: Split) -> str:
     """Say what is not known."""
-    return " There is no complete ledger of %s." % named(parting.unknown) if parting.unknown else ""
+    dark = [rank for rank in parting.unknown if rank in standings_of(run).ranks and standings_of(run).ranks[rank].ledger.complete]
+    rest = [rank for rank in parting.unknown if rank not in dark]
+    said = " There is no complete ledger of %s." % named(rest) if rest else ""
+    return said + (" It is not known where %s stood before the exception that ended the wait." % named(dark) if dark else "")
 
 
 def only_waits(run: Run) -> bool:
@@ -189,15 +196,28 @@ def only_waits(run: Run) -> bool:
 @fact
 def split(run: Run) -> Optional[Split]:
     """Return where the ranks of a run part first; None if they do not."""
-    standings = standings_of(run)
+    return _split(run, standings_of(run))
+
+
+def so_far(run: Run) -> str:
+    """Say where the ranks of a run that goes on part now: others have waited for a moment, which need not be a hang yet."""
+    parting = _split(run, standings_of(run)._replace(patience=PATIENCE)) if run.running else None
+    if parting is None or not parting.blame or not parting.here or parting.calls:
+        return ""
+    return "%s; %s.%s" % (capital(waiting(run, parting)), absent(run, parting), departed(parting))
+
+
+def _split(run: Run, standings: Standings) -> Optional[Split]:
     parted = splits.differing(standings)
     mixed = splits.out_of_step(standings, parted)
     if mixed is not None:
-        return mixed
+        return splits.by_sequence(standings, mixed)
     if parted is not None:
-        return _by_source(parted) or splits.narrowed(standings, parted)
+        return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
-    return (_in_a_branch(standings, stall) or stall) if stall is not None else None
+    if stall is None:
+        return splits.of_sequence(standings) if aborted(run) or explained(run) else None
+    return splits.by_sequence(standings, _in_a_branch(standings, stall) or stall)
 
 
 def _by_source(parted: Split) -> Optional[Split]:

@@ -65,7 +65,8 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
         "on": "cpu",
         "via": _way_words(words),
     }
-    rest = iter([word for word in words[3:] if word != _VIA and word not in fields["via"]])
+    begin = words.index(_VIA) if _VIA in words else len(words)
+    rest = iter([*words[3:begin], *words[begin + 1 + len(fields["via"]) :]])
     for word in rest:
         if word in _WITH_VALUE:
             fields[word] = next(rest)

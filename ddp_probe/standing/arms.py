@@ -67,6 +67,12 @@ class Arms:
         pairs = [(first, second) for first in ways[0] for second in ways[1] if _in_one_function(first, second)]
         return bool(pairs) and all(_apart(first, second) for first, second in pairs)
 
+    def statement(self, site: LedgerSite) -> str:
+        """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
+        tree = self._tree(site.file)
+        way = _way(tree, site.line) if tree is not None else []
+        return ast.dump(way[-1].statement) if way and site.file not in self._later else ""
+
     def passed_by(self, made: LedgerSite, usual: LedgerSite) -> Optional[Decision]:
         """Return the `if` that holds the first call, if whoever makes it comes to the second one next, and the others go there directly."""
         tree = self._tree(made.file)

@@ -17,7 +17,7 @@ _MOST_CLASSES = 64  # Different sequences that are compared in a group.
 _ALIKE = 3  # At most this many calls are compared after a shift.
 _ALIKE_WITHOUT_SOURCE = 8
 
-_Label = Tuple[str, Optional[LedgerSite]]
+_Label = Tuple[str, Tuple[LedgerSite, ...]]  # The operation, and the way to it through the job; its line, if the way is not known.
 
 
 class Mixed(NamedTuple):
@@ -81,7 +81,7 @@ class _Pair:
         labels: List[_Label] = []
         for number in range(self.first, calls.count + 1):
             call = calls.call(number)
-            labels.append((call.op, call.site) if call is not None else ("", None))
+            labels.append((call.op, _way(call)) if call is not None else ("", ()))
         return labels
 
     def call(self, side: int, at: int) -> LedgerCall:
@@ -89,6 +89,20 @@ class _Pair:
         calls = self._standings[side].calls(self._name)
         call = calls.call(self.first + at) if calls is not None else None
         return call or LedgerCall("", 0, 0, "", -1, None)
+
+    def placed(self, side: int, at: int) -> LedgerCall:
+        """Return a call of one side with the line at which its way leaves that of the other side: two lines may call one function that makes it."""
+        return self.call(side, at)._replace(site=self.lines(at)[side])
+
+    def lines(self, at: int) -> Tuple[Optional[LedgerSite], Optional[LedgerSite]]:
+        """Return the lines of one function at which the ways to both calls part; if there are none, the lines that make the calls."""
+        one, other = (labels[at][1] for labels in self.labels)
+        for first, second in zip(one, other):
+            if first != second and (first.file, first.function) == (second.file, second.function):
+                return first, second
+            if first != second:
+                break
+        return one[-1] if one else None, other[-1] if other else None
 
     def parting(self) -> "Optional[_Parting]":
         """Return the first place at which lines met that do not belong together."""
@@ -106,14 +120,14 @@ class _Pair:
 
     def _belong(self, at: int) -> bool:
         """Tell whether the two calls at a place are what each of the ranks makes there."""
-        sites = [labels[at][1] for labels in self.labels]
+        sites = self.lines(at)
         root = self.call(0, at).root
         if sites[0] is None or sites[1] is None or (root >= 0 and any(root in ranks for ranks in self.ranks)):
             return True
         if not self.arms.know(self.labels[0][at][0], sites[0], sites[1]):
             return not self._crosses(at)
         if self.arms.are_arms(sites[0], sites[1]):
-            return True
+            return not self._swapped(at)
         return not (self._passing(at) or self._ahead(at, is_known=True) or self._turned(at))
 
     def _crosses(self, at: int) -> bool:
@@ -123,7 +137,7 @@ class _Pair:
 
     def _passing(self, at: int) -> Optional[Tuple[int, Decision]]:
         """Return the side whose call stands in an `if` before the call of the other side, which all make."""
-        sites = [labels[at][1] for labels in self.labels]
+        sites = self.lines(at)
         for side in (0, 1):
             made, usual = sites[side], sites[1 - side]
             decision = self.arms.passed_by(made, usual) if made is not None and usual is not None else None
@@ -160,10 +174,24 @@ class _Pair:
                 return size
         return 0
 
+    def _swapped(self, at: int) -> bool:
+        """Tell whether the two arms of an `if` make the same calls in another order."""
+        texts: Tuple[List[str], List[str]] = ([], [])
+        for place in range(at, min(at + _LONGEST_TURN, self.met)):
+            for side, line in enumerate(self.lines(place)):
+                texts[side].append(self.arms.statement(line) if line is not None else "")
+            if not all(text[-1] for text in texts) or texts[0][0] == texts[1][0]:
+                return False
+            if sorted(texts[0]) == sorted(texts[1]):
+                return True
+        return False
+
     def _parting(self, at: int) -> "_Parting":
-        (op, one), (_, other) = self.labels[0][at], self.labels[1][at]
+        op, (one, other) = self.labels[0][at][0], self.lines(at)
         is_known = one is not None and other is not None and self.arms.know(op, one, other)
         mixed = sum(one != other for one, other in zip(self.labels[0][at : self.met], self.labels[1][at : self.met]))
+        if is_known and self._swapped(at):
+            return _Parting(self, at, -1, 0, None, mixed, True)
         ahead = self._ahead(at, is_known)
         passing = self._passing(at) if is_known else None
         if passing is not None:
@@ -172,6 +200,10 @@ class _Pair:
         if ahead is not None and not (is_known and self._turned(at)):
             return _Parting(self, at, ahead[0], ahead[1], None, mixed, True)
         return _Parting(self, at, -1, 0, None, mixed, is_known)
+
+
+def _way(call: LedgerCall) -> Tuple[LedgerSite, ...]:
+    return call.way or ((call.site,) if call.site is not None else ())
 
 
 def _has_returned(standing: LedgerStanding, name: str, number: int) -> bool:
@@ -198,7 +230,7 @@ class _Parting(NamedTuple):
     def of(self, group: Group) -> Mixed:
         """Return it with the ranks of both sides, and who is to blame."""
         pair = self.pair
-        calls = tuple((pair.call(side, self.at), tuple(pair.ranks[side])) for side in (0, 1))
+        calls = tuple((pair.placed(side, self.at), tuple(pair.ranks[side])) for side in (0, 1))
         extra = calls[self.side][0].site if self.side >= 0 else None
         number, blame = pair.first + self.at, self._blame(group)
         return Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure)
@@ -209,7 +241,8 @@ class _Parting(NamedTuple):
         if len(usual) * 2 > group.size:
             return tuple(other)
         if self.side < 0:
-            return tuple(sorted((*usual, *other)))
+            known = [self.pair.labels[side][self.at] in self.pair.labels[side][: self.at] for side in (0, 1)]
+            return tuple(self.pair.ranks[known.index(False)]) if known[0] != known[1] else tuple(sorted((*usual, *other)))
         label = self.pair.labels[self.side][self.at]
         before = self.pair.labels[1 - self.side][: self.at]
         skips = label in before and not (self.decision is not None and self.decision.on_rank)

@@ -9,6 +9,8 @@ from ddp_probe.reading.rank_ledger import GroupCalls, RankLedger
 from ddp_probe.reading.whole_ledger import Group, Phase, Record
 from ddp_probe.shared.ledger_schema import ranks_of
 
+PATIENCE = 3.0
+"""Seconds that others must have waited before a rank of a job that runs stands out: a rank may always be a moment behind."""
 LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
 _AROUND = frozenset(("train",))  # It spans whole steps, so it does not show where a rank is.
 
@@ -44,6 +46,10 @@ class LedgerStanding:
 
     def records(self) -> List[Record]:
         """Return the calls that the ledger holds."""
+        raise NotImplementedError
+
+    def sequence(self) -> List[Record]:
+        """Return the calls and the passes that the ledger holds, in order."""
         raise NotImplementedError
 
     @property

@@ -14,11 +14,14 @@ from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.out_of_step import Mixed, first_mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
+from ddp_probe.standing.sequence import SequenceParting, parted_sequences
 from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 
 # Each kind of split belongs to one rule.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
-WORKING, HALTED, UNKNOWN, MIXED = "working", "halted", "unknown", "mixed"
+WORKING, HALTED, UNKNOWN, MIXED, DECIDED = "working", "halted", "unknown", "mixed", "decided"
+_ONLY_MEETING = (DIFFER, MISSING, ALONE, UNKNOWN, MIXED)
+"""The kinds that say where ranks wait, and not where they left the sequence before that."""
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
@@ -44,6 +47,7 @@ class Split(NamedTuple):
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next wait.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
     mixed: Optional[Mixed] = None  # If equal calls of lines that do not belong together met before.
+    sequence: Optional[SequenceParting] = None  # The entry at which ranks left the sequence of calls and passes, which may be long before.
 
 
 def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optional[Split]:
@@ -51,8 +55,32 @@ def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optiona
     parted = differing(standings)
     mixed = out_of_step(standings, parted)
     if mixed is not None:
-        return mixed
-    return narrowed(standings, parted) if parted is not None else halt(standings, halted) or stalled(standings)
+        return by_sequence(standings, mixed)
+    found = narrowed(standings, parted) if parted is not None else halt(standings, halted) or stalled(standings)
+    return by_sequence(standings, found) if found is not None else None
+
+
+def by_sequence(standings: LedgerStandings, found: Split) -> Split:
+    """Return a split with the entry at which ranks left the sequence before it; who left is to blame, and not who waits."""
+    if found.kind not in _ONLY_MEETING:
+        return found
+    left = parted_sequences(standings)
+    return _left(found, left) if left is not None else found
+
+
+def _left(found: Split, left: SequenceParting) -> Split:
+    blame = left.ranks if left.is_sure else found.blame or left.ranks
+    is_told = found.kind != MIXED and (left.hint not in ("", "rank") or found.kind == UNKNOWN)
+    return found._replace(kind=DECIDED if is_told else found.kind, blame=blame, sequence=left)
+
+
+def of_sequence(standings: LedgerStandings) -> Optional[Split]:
+    """Return where ranks left the sequence, of a run in which none waits any more because the backend has ended one."""
+    left = parted_sequences(standings)
+    if left is None or not left.is_sure:
+        return None
+    when = min(standings.ranks[rank].moved() for rank in left.ranks)
+    return Split(DECIDED, None, 0, left.others, left.ranks, left.ranks, when, sequence=left)
 
 
 def out_of_step(standings: LedgerStandings, parted: Optional[Split] = None) -> Optional[Split]:

@@ -2,6 +2,7 @@
 
 from typing import Iterator
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site
 from ddp_probe.judging.parted import aborted, evidence, explained, group, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Finding, Rule
@@ -34,14 +35,15 @@ def check(run: Run) -> Iterator[Finding]:
     if parting is None or mixed is None:
         return
     barrier = mixed.calls[0][0].op in _NOTHING
-    both = {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
+    left = parting.sequence
+    both = parting.blame == mixed.blame and {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
     yield RULE.found(
-        ranks=mixed.blame,
+        ranks=parting.blame,
         verdict="%s: both are collective number %d%s, so they met. %s%s"
-        % (sides(parting), mixed.number, group(run, parting), _why(mixed), _since(mixed, barrier)),
+        % (sides(parting), mixed.number, group(run, parting), left_sequence.told(left) if left is not None else _why(mixed), _since(mixed, barrier)),
         evidence=evidence(run, parting),
         when=parting.when,
-        remedy=_remedy(mixed),
+        remedy=left_sequence.remedy(left) if left is not None else _remedy(mixed),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both else "high",
         severity=WARNING if barrier and not only_waits(run) else ERROR,

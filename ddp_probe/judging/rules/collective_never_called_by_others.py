@@ -31,7 +31,7 @@ def check(run: Run) -> Iterator[Finding]:
         remedy = "Move the call of %%s%%s out of the 'if' in line %d, so that all ranks make it, or remove it." % found.branch
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy=remedy % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),

@@ -43,7 +43,7 @@ def check(run: Run) -> Iterator[Finding]:
         told = " The call of %s is made by another thread, which shares the group with the training." % named(beside)
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(found)),
+        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(run, found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy=_GROUP_OF_ITS_OWN if beside else _remedy(found),

@@ -38,7 +38,7 @@ def check(run: Run) -> Iterator[Finding]:
     told += " Rank %d is %s: one of them may name the wrong rank." % (other, standings_of(run).ranks[other].where()) if other is not None else ""
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found)),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
         remedy="%sMatch the %s of rank %s with a call on rank %s, or remove it; both need the same number of calls, in the same order."

@@ -38,7 +38,7 @@ def check(run: Run) -> Iterator[Finding]:
     pids = " ".join(str(seen.ranks[rank].process.pid) for rank in found.there if rank in run.running and seen.ranks[rank].process.pid > 0)
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s" % (capital(listed(said, 4)), waiting(run, found), doubt(found)),
+        verdict="%s; %s.%s" % (capital(listed(said, 4)), waiting(run, found), doubt(run, found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="%sFind out who stopped %s: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."

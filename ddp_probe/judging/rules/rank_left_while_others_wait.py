@@ -30,7 +30,7 @@ def check(run: Run) -> Iterator[Finding]:
     gone = standings_of(run).ranks[found.there[0]]
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),
+        verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(run, found)),
         evidence=evidence(run, found),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
         remedy=_remedy(named(found.there), gone),

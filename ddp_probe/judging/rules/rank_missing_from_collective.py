@@ -46,7 +46,8 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     both = set(found.here) & set(found.blame)
     told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
-    ended, batches = _out_of_batches(run, found)
+    left = found.sequence
+    ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
     passes = 0 if ended else _unequal_passes(run, found)
     short = ended
     if ended:
@@ -56,7 +57,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         found, both = found._replace(blame=tuple(guilty)), set(guilty) & set(found.here)
         told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
     elif both:
-        short, said = _out_of_the_loop(run, found)
+        short, said = _out_of_the_loop(run, found) if left is None or not left.is_sure else ([], "")
         told = said or told
     ways = _ways(run, found)
     if ways is not None and not short:
@@ -66,7 +67,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     lost = " %s left no last line: it is not known whether it ended there." % capital(named(found.there)) if unknown else ""
     yield RULE.found(
         ranks=short or found.blame,
-        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found), lost),
+        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found), lost),
         evidence=evidence(run, found),
         when=found.when,
         remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found, ways),
@@ -166,7 +167,7 @@ def _undecided(run: Run, found: Split) -> Undecided:
     if not found.unknown and not found.is_sure:
         parts.append("it is not known whether they had waited long when they were ended")
     return RULE.undecided(
-        "%s.%s" % (capital("; ".join(parts)), doubt(found)),
+        "%s.%s" % (capital("; ".join(parts)), doubt(run, found)),
         explains=explained(run),
         then=_STACKS % (named(found.unknown or found.there) + " is"),
     )

@@ -2,6 +2,7 @@
 
 from typing import Iterator, List, Union
 
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
 from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
@@ -264,11 +265,11 @@ def _abort(run: Run, process: LoggedProcess) -> str:
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost the connection %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
     return (
-        "%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; the "
-        "collectives are not recorded."
+        "%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; %s."
     ) % (
         capital("; ".join(parts)),
         _members(ranks(run.processes)),
+        "the collectives are not recorded" if standings_of(run).unknown or not standings_of(run).ranks else "their ledgers show none that differs",
     )
 
 

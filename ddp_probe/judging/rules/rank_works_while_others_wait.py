@@ -38,7 +38,7 @@ def check(run: Run) -> Iterator[Finding]:
     told = " %s still moved at %s." % (capital(named([one.rank for one in moving])), clock(moving[0].moved())) if moving else ""
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(absent(run, found)), waiting(run, found), told, doubt(found)),
+        verdict="%s; %s.%s%s" % (capital(absent(run, found)), waiting(run, found), told, doubt(run, found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).%s"

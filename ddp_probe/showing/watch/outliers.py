@@ -1,7 +1,7 @@
 """Which ranks stand out, by standing/splits.py, and why, in a few words; only once others have waited for a while."""
 
 import os
-from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading import whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
@@ -10,12 +10,10 @@ from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
 from ddp_probe.standing import rank_standing
-from ddp_probe.standing.rank_standing import LedgerStanding, Left
+from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
+from ddp_probe.standing.sequence import Entry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
-
-PATIENCE = 3.0
-"""Seconds that others must have waited before a rank stands out: a rank may always be a moment behind."""
 
 
 class LiveStanding(LedgerStanding):
@@ -33,6 +31,10 @@ class LiveStanding(LedgerStanding):
     def records(self) -> List[Record]:
         """Return the calls that the ledger holds, read again."""
         return whole_ledger.read(self.ledger.path).records
+
+    def sequence(self) -> List[Record]:
+        """Return the calls and the passes that the ledger holds, read again."""
+        return whole_ledger.read(self.ledger.path).sequence
 
 
 class LiveStandings(NamedTuple):
@@ -87,6 +89,8 @@ class _Reasons:
     def of(self, rank: int) -> str:
         """Return why this rank does."""
         parted = self._parted
+        if parted.sequence is not None and parted.sequence.is_sure and rank in parted.sequence.ranks:
+            return _leaves(parted.sequence)
         if parted.departure is not None:
             return _departs(parted.departure)
         if parted.mixed is not None:
@@ -143,6 +147,26 @@ class _Reasons:
 def _departs(departure: Departure) -> str:
     others = "%s called" % _counted(len(departure.others)) if departure.others else "it had always called"
     return "has called %s when %s %s" % (_site(departure.made), others, _site(departure.usual))
+
+
+def _leaves(left: SequenceParting) -> str:
+    """Say at which entry a rank left the sequence of the others, and which statement decided."""
+    statements = left.decision.statements if left.decision is not None else ()
+    why = ", decided at %s:%d" % (os.path.basename(statements[0].file), statements[0].line) if statements else ""
+    if left.fewer:
+        return "has made %d backward passes %s than the others for as many forwards" % (abs(left.fewer), "fewer" if left.fewer > 0 else "more")
+    if left.is_caught:
+        return "went on after %s had raised%s" % (_entry(left.made), why)
+    if left.made is not None and left.made.ends_loader:
+        return "has no further batch, when the others went on to %s%s" % (_entry(left.usual), why)
+    return "went on to %s, when the others went on to %s%s" % (_entry(left.made), _entry(left.usual), why)
+
+
+def _entry(entry: Optional[Entry]) -> str:
+    if entry is None:
+        return "nothing that is recorded"
+    where = " at %s:%d" % (os.path.basename(entry.site.file), entry.site.line) if entry.site.file else ""
+    return "%s %d%s" % (entry.op, entry.number, where)
 
 
 def _met(parted: Split, rank: int) -> str:

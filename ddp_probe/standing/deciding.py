@@ -1,0 +1,299 @@
+"""Which statement of the job took two ranks apart: what lies between the last entry that both share and the first that differs.
+
+A statement that branches decides if on one of its ways the one rank's next line comes first, and on another the other rank's.
+"""
+
+import ast
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ddp_probe.reading.whole_ledger import LedgerSite
+from ddp_probe.standing.conditions import hint_of, names_in
+from ddp_probe.standing.flow import FlowEdge, FlowNode, predecessors
+from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees
+from ddp_probe.standing.woven_flow import Way, WovenFlow, without_comprehensions
+
+_LONGEST = 200  # Characters of a statement's text.
+_FAR = 1 << 30
+_BRANCHES = frozenset("if while for and or conditional case call raise".split())
+_KINDS = {"case": "if"}
+_WORDS = {"if": "if", "while": "while", "except": "except", "case": "case", "raise": "assert"}
+
+
+class Statement(NamedTuple):
+    """A statement of the job that can have decided."""
+
+    file: str
+    line: int
+    kind: str  # if, while, for (its end), except (that was entered), and, or, conditional, raise (of an assert), call (by a name that is not in the source)
+    text: str  # Its condition, in one line.
+    names: Tuple[str, ...]  # Whose values the condition asks for.
+    hint: str  # What the condition depends on: clock, random, file, finite, metric, rank, exception, data; empty if it does not show it.
+    function: str = ""
+    taken: Tuple[Optional[bool], Optional[bool]] = (None, None)  # Of each side: whether the condition was true; None if both can lead there.
+    jump: str = ""  # What the arm of one side ends with: break, continue, return, raise.
+    jump_line: int = 0
+
+
+class Deciding(NamedTuple):
+    """Where two ways part: the function that both pass through last, their lines in it, and the statements that can have decided."""
+
+    function: str
+    file: str
+    statements: Tuple[Statement, ...]  # The most likely first.
+    is_sure: bool  # One statement is left.
+    one_line: int  # 0 if the rank has left the function.
+    other_line: int
+
+
+def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None) -> Optional[Deciding]:
+    """Return what can have taken two ranks apart; None if the source does not show it.
+
+    The ways are those of each rank's next entry, and of the last entry that both share. A way that has ended has line 0 for the
+    function that has returned; an empty way is a program that has ended.
+    """
+    ways = [without_comprehensions(one), without_comprehensions(other)]
+    if ways[0] == ways[1]:
+        return None
+    if shared is not None:
+        innermost = _depth(source, [*ways, without_comprehensions(shared)])
+        if innermost is not None:
+            # A function that returns and is called again shares its lines with the call before: what decided may show in the one around it alone.
+            found = (_between(source, ways, without_comprehensions(shared), depth) for depth in range(innermost, -1, -1))
+            return next((decision for decision in found if decision is not None), None)
+    depth = _depth(source, ways)
+    return _between(source, ways, None, depth) if depth is not None else None
+
+
+def _depth(source: SourceTrees, ways: Sequence[Way]) -> Optional[int]:
+    """Return how many outer frames the ways share, up to the innermost function that all pass through."""
+    longest = max(ways, key=len)
+    depth = 0
+    while depth < len(longest) and all(way[depth : depth + 1] == longest[depth : depth + 1] for way in ways):
+        depth += 1
+    while depth >= 0:
+        if _in_one_function(source, [way[depth] if depth < len(way) else None for way in ways], is_outermost=not depth):
+            return depth
+        depth -= 1
+    return None
+
+
+def _in_one_function(source: SourceTrees, sites: Sequence[Optional[LedgerSite]], is_outermost: bool) -> bool:
+    standing = [site for site in sites if site is not None]
+    if len(standing) < len(sites) and not is_outermost:
+        return False
+    functions = {id(source.function(site)) if source.function(site) is not None else 0 for site in standing if site.line}
+    names = {(site.file, site.function) for site in standing}
+    return len(functions) == 1 and len(names) == 1 and 0 not in functions
+
+
+def _between(source: SourceTrees, ways: Sequence[Way], shared: Optional[Way], depth: int) -> Optional[Deciding]:
+    inner = [way[depth:] for way in ways] + ([shared[depth:]] if shared is not None else [])
+    inside = [way[0] for way in inner if way]
+    root = inside[0]
+    woven = WovenFlow(source, [way or (root._replace(line=0),) for way in inner])
+    if woven.root is None:
+        return None
+    search = _Search(woven, is_shared=shared is not None)
+    statements = search.statements()
+    if not statements:
+        return None
+    common = _depth(source, ways)
+    sites = [way[common] if common is not None and common < len(way) else root._replace(line=0) for way in ways]
+    site = next((each for each in sites if each.line), root)
+    return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line)
+
+
+class _Choice(NamedTuple):
+    """A node that can have decided, where both sides went from it, and what to show of it."""
+
+    node: FlowNode
+    taken: Tuple[Optional[bool], Optional[bool]]
+    arms: Tuple[FlowNode, ...]
+
+
+class _Search:
+    """Asks of each branch of a joined graph whether it can have decided."""
+
+    def __init__(self, woven: WovenFlow, is_shared: bool) -> None:
+        self._woven = woven
+        self._before = predecessors(woven.nodes)
+        one, other = woven.ends[0], woven.ends[1]
+        self._ends = (set(one) - set(other), set(other) - set(one))
+        self._starts = woven.ends[2] if is_shared else []
+        self._stops = self._ends[0] | self._ends[1] | set(self._starts)
+        self._far = tuple(self._distances(ends) for ends in self._ends)
+
+    def _distances(self, ends: Set[FlowNode]) -> Dict[FlowNode, int]:
+        """Return how far each node is from these, on ways that pass by no end and no start."""
+        far = dict.fromkeys(ends, 0)
+        level = list(ends)
+        while level:
+            behind = []
+            for node in level:
+                for before in self._before[node]:
+                    if before not in far and before not in self._stops:
+                        far[before] = far[node] + 1
+                        behind.append(before)
+            level = behind
+        return far
+
+    def statements(self) -> List[Statement]:
+        """Return the statements that can have decided, the most likely first."""
+        if not self._ends[0] or not self._ends[1]:
+            return []
+        ranked: Dict[Tuple[str, int], Tuple[Tuple[int, int], Statement]] = {}
+        for node in self._reached():
+            for choice in self._choices(node):
+                statement = self._statement(choice)
+                if statement is None:
+                    continue
+                weight = (_likely(statement), self._distance(node))
+                key = (statement.file, statement.line)
+                if key not in ranked or weight < ranked[key][0]:
+                    ranked[key] = (weight, statement)
+        return [statement for _, statement in sorted(ranked.values(), key=lambda pair: pair[0])]
+
+    def _reached(self) -> List[FlowNode]:
+        """Return the nodes that a rank can come by behind the shared entry; all of them if there is none."""
+        if not self._starts:
+            return self._woven.nodes
+        reached = dict.fromkeys(self._starts)
+        waiting = list(self._starts)
+        while waiting:
+            node = waiting.pop()
+            for after in _all_after(node):
+                if after not in reached and after not in self._stops:
+                    reached[after] = None
+                    waiting.append(after)
+        return list(reached)
+
+    def _leads(self, node: FlowNode) -> Tuple[bool, bool]:
+        return node in self._far[0], node in self._far[1]
+
+    def _distance(self, node: FlowNode) -> int:
+        steps = [min((far[after] for after in _all_after(node) if after in far), default=_FAR) for far in self._far]
+        return sum(steps)
+
+    def _choices(self, node: FlowNode) -> Iterator[_Choice]:
+        if node.kind == "handlers":
+            yield from self._entered(node, [edge.node for edge in node.after])
+        elif len(node.after) > 1 and node.kind in _BRANCHES and self._part([edge.node for edge in node.after]):
+            yield _Choice(node, self._taken(node.after), tuple(edge.node for edge in node.after))
+        if node.thrown is not None and node.after:
+            yield from self._entered(node.thrown, [edge.node for edge in node.after], is_thrown=True)
+
+    def _part(self, after: Sequence[FlowNode]) -> bool:
+        """Tell whether these ways lead to the two sides, and not all of them alike."""
+        leads = {self._leads(node) for node in after} - {(False, False)}
+        return len(leads) > 1 and any(first for first, _ in leads) and any(second for _, second in leads)
+
+    def _entered(self, node: FlowNode, others: Sequence[FlowNode], is_thrown: bool = False) -> Iterator[_Choice]:
+        """Yield the handlers that take a rank elsewhere than what others go on with."""
+        for handler in _handlers(node):
+            usual = others if is_thrown else [other for other in others if other is not handler]
+            if self._part([handler, *usual]) and len({self._leads(each) for each in usual} | {self._leads(handler)}) > 1:
+                rest = [FlowEdge(each, False) for each in usual]
+                yield _Choice(handler, self._taken([FlowEdge(handler, True), *rest]), (handler,))
+
+    def _taken(self, edges: Sequence[FlowEdge]) -> Tuple[Optional[bool], Optional[bool]]:
+        sides: List[Optional[bool]] = []
+        for far in self._far:
+            ways = {edge.taken for edge in edges if edge.node in far}
+            sides.append(ways.pop() if len(ways) == 1 else None)
+        return sides[0], sides[1]
+
+    def _statement(self, choice: _Choice) -> Optional[Statement]:
+        node, frame = choice.node, self._woven.frame_of[choice.node]
+        shown = _shown(node)
+        if shown is None:
+            return None
+        line, parts = shown
+        kind = _KINDS.get(node.kind, node.kind)
+        jump, jump_line = _jump(choice.arms)
+        function = frame.flow.function
+        hint = "exception" if kind == "except" else _hint(kind, parts, function, frame.module)
+        return Statement(
+            frame.file,
+            line,
+            kind,
+            _text(node, parts, frame.module),
+            names_in(parts),
+            hint,
+            getattr(function, "name", "<module>"),
+            choice.taken,
+            jump,
+            jump_line,
+        )
+
+
+def _hint(kind: str, parts: Sequence[ast.AST], function: Function, module: SourceModule) -> str:
+    return "" if kind == "call" else hint_of(parts, function, module)
+
+
+def _likely(statement: Statement) -> int:
+    """Return 0 for what depends on a rank's own values, more for what is alike on all ranks more often."""
+    if statement.kind == "except":
+        return 1
+    if statement.kind == "call":
+        return 3
+    return 0 if statement.hint else 2
+
+
+def _all_after(node: FlowNode) -> List[FlowNode]:
+    after = [edge.node for edge in node.after]
+    return [*after, node.thrown] if node.thrown is not None else after
+
+
+def _handlers(node: FlowNode) -> List[FlowNode]:
+    """Return the `except` clauses that an exception can come to from here."""
+    handlers, seen, waiting = [], {node}, [node]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == "except":
+            handlers.append(node)
+            continue
+        for edge in node.after:
+            if edge.node not in seen and node.kind in ("handlers", "escape"):
+                seen.add(edge.node)
+                waiting.append(edge.node)
+    return handlers
+
+
+def _shown(node: FlowNode) -> Optional[Tuple[int, List[ast.AST]]]:
+    """Return the line by which a statement is named, and its condition."""
+    part, owner, whole = node.part, node.owner, node.whole
+    if part is None:
+        return None
+    if isinstance(part, (ast.For, ast.AsyncFor)):
+        return part.lineno, [part.iter]
+    if isinstance(part, ast.comprehension):
+        return part.iter.lineno, [part.iter]
+    if isinstance(part, ast.ExceptHandler):
+        return part.lineno, [part.type] if part.type is not None else []
+    if whole is not None:
+        is_test = isinstance(owner, (ast.If, ast.While, ast.Assert)) and owner.test is whole
+        line = owner.lineno if is_test and owner is not None else getattr(whole, "lineno", node.first)  # type: ignore[attr-defined]
+        return line, [whole.test] if isinstance(whole, ast.IfExp) else [whole]
+    return node.first or getattr(part, "lineno", 0), [part]
+
+
+def _jump(arms: Sequence[FlowNode]) -> Tuple[str, int]:
+    """Return what one of the arms of a decision ends with."""
+    for node in arms:
+        while node is not None:
+            if node.kind in ("return", "break", "continue", "raise") and isinstance(node.part, ast.stmt):
+                return node.kind, node.first
+            if len(node.after) != 1 or node.after[0].is_back:
+                break
+            node = node.after[0].node
+    return "", 0
+
+
+def _text(node: FlowNode, parts: Sequence[ast.AST], module: SourceModule) -> str:
+    part = node.part
+    said = " ".join(filter(None, map(module.said, [node.whole] if node.whole is not None else parts)))
+    if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+        said = "for %s in %s" % (module.said(part.target), said)
+    elif node.kind in _WORDS:
+        said = ("%s %s" % (_WORDS[node.kind], said)).strip()
+    return said[:_LONGEST]

@@ -1,0 +1,160 @@
+"""Which statement of the job made a rank leave the sequence that all share, from the job's source and the ways in the ledgers.
+
+The first of these jobs is the one with which docs/hangs.md begins.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load_run import from_lines
+
+FINITE = """\
+def train_step(model, optimizer, batch):
+    loss = model(batch)
+    if not torch.isfinite(loss):
+        return None
+    loss.backward()
+    optimizer.step()
+
+
+for batch in batches:
+    train_step(model, optimizer, batch)
+dist.all_reduce(total)
+"""
+CAUGHT = """\
+for batch in batches:
+    try:
+        loss = model(batch)
+    except RuntimeError:
+        continue
+    loss.backward()
+    optimizer.step()
+dist.barrier()
+"""
+BEST = """\
+def save_best(value, best):
+    if value < best:
+        dist.barrier()
+
+
+for epoch in range(9):
+    for batch in batches:
+        model(batch).backward()
+    save_best(value, best)
+"""
+ORDER = """\
+def reduce_mean(value):
+    dist.all_reduce(value)
+
+
+for step in range(9):
+    model(batch).backward()
+    if first:
+        mean = reduce_mean(loss)
+        hits = reduce_mean(accuracy)
+    else:
+        hits = reduce_mean(accuracy)
+        mean = reduce_mean(loss)
+"""
+HELPER = """\
+def reduce_mean(value):
+    dist.all_reduce(value)
+
+
+for step in range(9):
+    model(batch).backward()
+    reduce_mean(loss)
+    if time.time() - last > 60:
+        reduce_mean(norm)
+"""
+
+
+def _job(tmp_path: Path, source: str, ledger: str, *, ended: bool = False) -> Diagnosis:
+    """Return what is said of a run with this source, whose lines stand in the ledger as numbers."""
+    file = tmp_path / "train.py"
+    file.write_text(source, encoding="utf-8")
+    os.utime(file, (500.0, 500.0))  # Before the run.
+    events: List[Dict[str, Any]] = []
+    for rank in (0, 1) if ended else ():
+        events += [{"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"}, {"event": "process.end", "rank": rank, "exit_code": 0}]
+    return judge(from_lines("\n".join([*map(json.dumps, events), *ledger.replace("@", "%s:" % file).splitlines()])))
+
+
+def _step(ranks: str) -> str:
+    return "ledger %s forward at @2:train_step via @10:<module>\nledger %s backward at @5:train_step via @10:<module>\n" % (ranks, ranks)
+
+
+def test_a_return_before_backward_is_named_and_not_the_call_in_which_the_job_hangs(tmp_path: Path) -> None:
+    """The `if` under which one rank returned is named, many steps before the ranks wait for each other."""
+    forward = "ledger 1 forward at @2:train_step via @10:<module>\n"
+    ledger = _step("0-1") * 4 + _step("0") + forward + _step("0-1") * 3
+    ledger += "ledger 0 forward at @2:train_step via @10:<module>\nledger 0 backward at @5:train_step via @10:<module> open\n"
+    diagnosis = _job(tmp_path, FINITE, ledger + "ledger 1 all_reduce 1 float32 at @11:<module> via @11:<module> open\n")
+    (finding,) = diagnosis.findings
+    assert (finding.id, finding.ranks) == ("DDP602", [1])
+    assert "'if not torch.isfinite(loss)' at %s:3 in train_step" % (tmp_path / "train.py") in finding.verdict
+    assert "number 5" in finding.verdict
+    assert "torch.isfinite(loss)" in finding.remedy
+
+
+def test_an_exception_that_was_caught_is_where_a_rank_left(tmp_path: Path) -> None:
+    """The forward that raised, its number and the `except` that took it are named."""
+    both = "ledger %s forward at @3:<module> via @3:<module>\nledger %s backward at @6:<module> via @6:<module>\n"
+    ledger = both % ("0-1", "0-1") + both % ("0", "0") + "ledger 1 forward at @3:<module> via @3:<module> raised\n" + both % ("0-1", "0-1")
+    ledger += "ledger 0 forward at @3:<module> via @3:<module>\nledger 0 backward at @6:<module> via @6:<module> open\n"
+    diagnosis = _job(tmp_path, CAUGHT, ledger + "ledger 1 barrier at @8:<module> via @8:<module> open\n")
+    (finding,) = diagnosis.findings
+    assert (finding.id, finding.ranks) == ("DDP602", [1])
+    assert "DDP's forward number 2" in finding.verdict
+    assert "except RuntimeError" in finding.verdict
+
+
+def test_the_condition_on_an_own_metric_is_named(tmp_path: Path) -> None:
+    """Of two ranks the one is named that skips a barrier for the first time, with the condition around it."""
+    step = "ledger %s forward at @8:<module> via @8:<module>\nledger %s backward at @8:<module> via @8:<module>\n"
+    epoch = step % ("0-1", "0-1") * 2 + "ledger 0-1 barrier at @3:save_best via @9:<module>\n"
+    ledger = epoch * 3 + step % ("0-1", "0-1") * 2 + "ledger 0 barrier at @3:save_best via @9:<module> open\n"
+    ledger += "ledger 1 forward at @8:<module> via @8:<module>\nledger 1 backward at @8:<module> via @8:<module> open\n"
+    (finding,) = _job(tmp_path, BEST, ledger).findings
+    assert (finding.id, finding.ranks) == ("DDP602", [1])
+    assert "'if value < best'" in finding.verdict
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+def test_two_orders_of_one_helper_are_told_of_a_run_that_ended_well(tmp_path: Path, guilty: int) -> None:
+    """A helper's one line, called from the two arms of an `if` in another order, mixes numbers; the rank that changed its order is named."""
+    call = "ledger %s all_reduce 1 float32 at @2:reduce_mean via @%d:<module>\n"
+    step = "ledger 0-1 backward at @6:<module> via @6:<module>\n"
+    alike = step + call % ("0-1", 8) + call % ("0-1", 9)
+    others = "%d" % (1 - guilty)
+    mixed = step + call % (others, 8) + call % (str(guilty), 11) + call % (others, 9) + call % (str(guilty), 12)
+    diagnosis = _job(tmp_path, ORDER, alike * 3 + mixed * 2, ended=True)
+    (finding,) = diagnosis.findings
+    assert (finding.id, finding.ranks) == ("DDP661", [guilty])
+    assert "%s:8" % (tmp_path / "train.py") in finding.verdict
+    assert "%s:11" % (tmp_path / "train.py") in finding.verdict
+
+
+def test_arms_that_make_the_same_call_in_the_same_order_are_clear(tmp_path: Path) -> None:
+    """The two arms of an `if` may both call a helper once."""
+    call = "ledger %s all_reduce 1 float32 at @2:reduce_mean via @%d:<module>\n"
+    same = ORDER.replace("        hits = reduce_mean(accuracy)\n        mean = reduce_mean(loss)\n", "        mean = reduce_mean(loss)\n")
+    step = "ledger 0-1 backward at @6:<module> via @6:<module>\n" + call % ("0", 8) + call % ("1", 11)
+    diagnosis = _job(tmp_path, same, step * 4, ended=True)
+    assert [finding.id for finding in diagnosis.findings] == []
+
+
+def test_a_shift_that_stays_is_told_with_the_clock_that_decides(tmp_path: Path) -> None:
+    """A rank that reduces once more by its own clock is ahead from there on, at one line of a helper, without any hang."""
+    call = "ledger %s all_reduce 1 float32 at @2:reduce_mean via @%d:<module>\n"
+    step = "ledger %s backward at @6:<module> via @6:<module>\n" + call.replace("%d", "7")
+    ledger = step % ("0-1", "0-1") * 3 + call % ("1", 9) + step % ("0-1", "0-1") * 9 + call % ("0", 9)
+    (finding,) = _job(tmp_path, HELPER, ledger, ended=True).findings
+    assert (finding.id, finding.ranks) == ("DDP661", [1])
+    assert "time.time() - last > 60" in finding.verdict
+    assert "clock" in finding.remedy

@@ -1,0 +1,125 @@
+"""Which rank left the sequence that all ranks share, and at which entry."""
+
+from collections import Counter
+from typing import List
+
+from ddp_probe.reading.whole_ledger import LedgerSite
+from ddp_probe.standing.sequence import Entry, part, parted_before
+
+_LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barrier": 30, "all_reduce": 20}
+
+
+def _made(text: str) -> List[Entry]:
+    """Return the entries of a line such as `forward backward optimizer*3 barrier@30 forward!`: ! raised, @ at another line."""
+    entries: List[Entry] = []
+    counts: Counter[str] = Counter()
+    for word in text.split():
+        raised = word.endswith("!")
+        op, _, line = word.rstrip("!").partition("@")
+        counts[op if op not in ("barrier", "all_reduce") else "calls"] += 1
+        is_pass = op not in ("barrier", "all_reduce")
+        number = counts[op] if is_pass else counts["calls"]
+        way = (LedgerSite("train.py", int(line or _LINES[op]), "main"),)
+        entries.append(Entry(op, number, way, is_pass, raised, "" if is_pass else "all", 0 if is_pass else 2))
+    return entries
+
+
+_STEP = "dataloader forward backward optimizer "
+
+
+def test_a_skipped_backward_is_found_at_its_step_although_only_the_last_one_waits() -> None:
+    """A rank that skips one backward of 20 left there, not where the job hangs."""
+    whole = _STEP * 20 + "all_reduce"
+    short = _STEP * 9 + "dataloader forward " + _STEP * 10 + "all_reduce"
+    parting = part({0: _made(whole), 1: _made(short)})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert parting.is_sure
+    assert (parting.shared.op, parting.shared.number) == ("forward", 10)  # type: ignore[union-attr]
+    assert (parting.usual.op, parting.made.op) == ("backward", "dataloader")  # type: ignore[union-attr]
+
+
+def test_a_forward_that_raised_and_was_caught_is_where_its_rank_left() -> None:
+    """A forward that raised on one rank tells which rank left, and at which number."""
+    whole = _made(_STEP * 20)
+    caught = _made(_STEP * 14 + "dataloader forward! " + _STEP * 5 + "barrier")
+    parting = part({0: whole, 1: caught})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert (parting.made.op, parting.made.number, parting.made.raised) == ("forward", 15, True)  # type: ignore[union-attr]
+
+
+def test_what_only_one_rank_does_by_itself_is_no_parting() -> None:
+    """A rank that logs with a loader and a forward of its own has not left the sequence if all go on alike."""
+    plain = _STEP * 5 + "barrier " + _STEP * 5 + "barrier"
+    more = _STEP * 5 + "dataloader@70 forward@71 dataloader@70! barrier " + _STEP * 5 + "barrier"
+    assert part({0: _made(more), 1: _made(plain)}) is None
+
+
+def test_arms_with_the_same_call_are_no_parting() -> None:
+    """Two lines of one call, each made by one rank, meet."""
+    one = _STEP * 3 + "all_reduce@20 " + _STEP * 3 + "barrier"
+    other = _STEP * 3 + "all_reduce@22 " + _STEP * 3 + "barrier"
+    assert part({0: _made(one), 1: _made(other)}) is None
+
+
+def test_a_rank_that_is_slower_has_not_left() -> None:
+    """A sequence that is the beginning of another one does not part from it."""
+    assert part({0: _made(_STEP * 9), 1: _made(_STEP * 7 + "dataloader")}) is None
+
+
+def test_an_evaluation_on_one_rank_is_found_if_its_forwards_meet_those_of_the_others() -> None:
+    """Forwards that send buffers meet: three more of them put a rank ahead."""
+    rest = [_made(_STEP * 12 + "dataloader forward") for _ in range(3)]
+    ahead = _made(_STEP * 6 + "forward@40 forward@40 forward@40 " + _STEP * 6 + "dataloader forward")
+    parting = part({0: ahead, 1: rest[0], 2: rest[1], 3: rest[2]})
+    assert parting is None or parting.ranks == (0,)
+    waits = _made(_STEP * 6 + "forward@40 forward@40 forward@40 " + _STEP * 4 + "dataloader forward backward barrier")
+    parting = part({0: waits, 1: rest[0], 2: rest[1], 3: rest[2]})
+    assert parting is not None
+    assert parting.ranks == (0,)
+
+
+def test_the_majority_tells_who_left() -> None:
+    """Of four ranks the one whose sequence differs has left, be it the first or another."""
+    for guilty in (0, 2):
+        sequences = {rank: _made(_STEP * 5 + ("barrier@50 " if rank == guilty else "") + _STEP * 3) for rank in range(4)}
+        parting = part(sequences)
+        assert parting is not None
+        assert parting.ranks == (guilty,)
+        assert parting.is_sure
+
+
+def test_the_past_of_two_ranks_tells_who_left() -> None:
+    """Of two ranks that one has left which does what neither did before at this point."""
+    epoch = _STEP * 3 + "barrier "
+    parting = part({0: _made(epoch * 4), 1: _made(epoch * 3 + _STEP * 3 + _STEP)})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert (parting.shared.op, parting.usual.op) == ("optimizer", "barrier")  # type: ignore[union-attr]
+
+
+def test_a_batch_that_was_taken_twice_brings_a_loader_to_its_end_too_early() -> None:
+    """If one loader ends earlier, an earlier request for a batch that only its rank made is told."""
+    whole = _made(_STEP * 12)
+    twice = _made(_STEP * 4 + "dataloader " + _STEP * 6 + "dataloader! barrier")
+    parting = part({0: whole, 1: twice})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert parting.before is not None
+    assert parting.before.number == 6
+
+
+def test_passes_that_were_skipped_before_the_ring_begins_are_counted() -> None:
+    """A rank with one backward pass fewer for as many forwards has left, however long ago; rings that begin elsewhere are no sign of that."""
+    whole = [entry._replace(number=entry.number + 900_000) for entry in _made(_STEP * 9)]
+    short = [entry._replace(number=entry.number - (entry.op == "backward")) for entry in whole]
+    parting = parted_before({0: whole, 1: short, 2: whole})
+    assert parting is not None
+    assert parting.ranks == (1,)
+    assert parting.is_sure
+    assert parting.fewer == 1
+    two = parted_before({0: whole, 1: short})
+    assert two is not None
+    assert not two.is_sure
+    assert parted_before({0: whole[3:], 1: whole[1:], 2: whole[2:]}) is None
