@@ -1,7 +1,7 @@
 """The job's source as syntax trees: which function holds a line, and what the lines say."""
 
 import ast
-from typing import Callable, Dict, Iterator, List, Optional, Union
+from typing import Callable, Dict, Iterator, List, Optional, Set, Union
 
 from ddp_probe.reading import job_source
 from ddp_probe.reading.job_source import JobFile
@@ -21,6 +21,7 @@ class SourceModule:
         self._text = job_file.text
         self._lines: List[str] = []
         self._functions: Optional[List[ast.AST]] = None
+        self._imported: Optional[Set[str]] = None
 
     @property
     def lines(self) -> List[str]:
@@ -49,6 +50,15 @@ class SourceModule:
         """Return the function of this name, if there is only one."""
         named = [node for node in self.functions() if getattr(node, "name", "") == name]
         return named[0] if len(named) == 1 else None  # type: ignore[return-value]
+
+    def imported(self) -> Set[str]:
+        """Return the names that imports of the file give to modules and to what is in them."""
+        if self._imported is None:
+            self._imported = set()
+            for node in ast.walk(self.tree):
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    self._imported.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        return self._imported
 
     def calls(self, name: str) -> Iterator[ast.Call]:
         """Yield each call of a function or method of this name."""
