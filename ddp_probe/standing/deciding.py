@@ -14,6 +14,7 @@ from ddp_probe.standing.woven_flow import Way, WovenFlow, without_comprehensions
 
 _LONGEST = 200  # Characters of a statement's text.
 _FAR = 1 << 30
+_MOST = 60  # Branches that are shown: the nearest.
 _BRANCHES = frozenset("if while for and or conditional case call raise".split())
 _KINDS = {"case": "if"}
 _WORDS = {"if": "if", "while": "while", "except": "except", "case": "case", "raise": "assert"}
@@ -24,7 +25,7 @@ class Statement(NamedTuple):
 
     file: str
     line: int
-    kind: str  # if, while, for (its end), except (that was entered), and, or, conditional, raise (of an assert), call (by a name that is not in the source)
+    kind: str  # if, while, for (its end), except (it was entered), and, or, conditional, raise (of an assert), call (of what is not in the source)
     text: str  # Its condition, in one line.
     names: Tuple[str, ...]  # Whose values the condition asks for.
     hint: str  # What the condition depends on: clock, random, file, finite, metric, rank, exception, data; empty if it does not show it.
@@ -148,15 +149,15 @@ class _Search:
         if not self._ends[0] or not self._ends[1]:
             return []
         ranked: Dict[Tuple[str, int], Tuple[Tuple[int, int], Statement]] = {}
-        for node in self._reached():
-            for choice in self._choices(node):
-                statement = self._statement(choice)
-                if statement is None:
-                    continue
-                weight = (_likely(statement), self._distance(node))
-                key = (statement.file, statement.line)
-                if key not in ranked or weight < ranked[key][0]:
-                    ranked[key] = (weight, statement)
+        choices = [(self._distance(node), choice) for node in self._reached() for choice in self._choices(node)]
+        for distance, choice in sorted(choices, key=lambda pair: pair[0])[:_MOST]:
+            statement = self._statement(choice)
+            if statement is None:
+                continue
+            weight = (_likely(statement), distance)
+            key = (statement.file, statement.line)
+            if key not in ranked or weight < ranked[key][0]:
+                ranked[key] = (weight, statement)
         statements = [statement for _, statement in sorted(ranked.values(), key=lambda pair: pair[0])]
         # Callbacks are called in one order on all ranks, as a rule: a condition inside one is the better answer.
         return [statement for statement in statements if statement.kind != "call"] or statements
@@ -308,13 +309,13 @@ def _shown(node: FlowNode) -> Optional[Tuple[int, List[ast.AST]]]:
 
 def _jump(arms: Sequence[FlowNode]) -> Tuple[str, int]:
     """Return what one of the arms of a decision ends with."""
-    for node in arms:
+    for arm in arms:
+        node: Optional[FlowNode] = arm
         while node is not None:
             if node.kind in ("return", "break", "continue", "raise") and isinstance(node.part, ast.stmt):
                 return node.kind, node.first
-            if len(node.after) != 1 or node.after[0].is_back:
-                break
-            node = node.after[0].node
+            is_straight = len(node.after) == 1 and not node.after[0].is_back
+            node = node.after[0].node if is_straight else None
     return "", 0
 
 

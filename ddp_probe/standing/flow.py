@@ -5,19 +5,19 @@ of `finally` is there once for each way through it.
 """
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.standing.source_trees import FUNCTIONS, Function, called, own_nodes
 
-_MOST = 60_000  # Nodes; nested `finally` doubles them at each level.
+_MOST = 20_000  # Nodes; nested `finally` doubles them at each level.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_MAY_RAISE = (ast.Call, ast.Subscript, ast.Await, ast.Import, ast.ImportFrom, ast.For, ast.AsyncFor, ast.Div, ast.Assert)
+_MAY_RAISE = (ast.Call, ast.Subscript, ast.Await, ast.For, ast.AsyncFor, ast.Div, ast.Assert)
 _EXITS = {("sys", "exit"), ("os", "_exit"), ("os", "abort"), ("", "exit"), ("", "quit")}
 _PLAIN = frozenset(  # Calls in which no rank meets another, as conditions make them.
-    "abs any all bool float getattr hasattr int isinstance len max min range round str sum enumerate zip print item get exists isfile isdir join time "
-    "monotonic perf_counter now random rand randint uniform choice isfinite isnan isinf get_rank is_initialized".split()
+    "abs any all bool float getattr hasattr int isinstance len max min range round str sum enumerate zip print item get exists isfile isdir join "
+    "time monotonic perf_counter now random rand randint uniform choice isfinite isnan isinf get_rank is_initialized".split()
 )
 _EVERYTHING = ("BaseException", "Exception")
 _TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -46,7 +46,25 @@ class FlowEdge(NamedTuple):
 class FlowNode:
     """One statement, or a part of it."""
 
-    __slots__ = ("after", "again", "calls", "first", "inside", "is_first", "is_resumed", "kind", "last", "outer", "owner", "part", "place", "raises", "thrown", "whole", "yields")
+    __slots__ = (
+        "after",
+        "again",
+        "calls",
+        "first",
+        "inside",
+        "is_first",
+        "is_resumed",
+        "kind",
+        "last",
+        "outer",
+        "owner",
+        "part",
+        "place",
+        "raises",
+        "thrown",
+        "whole",
+        "yields",
+    )
 
     def __init__(self, kind: str, part: Optional[ast.AST], owner: Optional[ast.AST], inside: Tuple[Arm, ...]) -> None:
         self.kind = kind
@@ -130,11 +148,9 @@ class _Builder:
         self._own: Set[int] = set()  # The parts of the current statement that are nodes of their own.
 
     def function(self, function: Function) -> None:
-        ends: _Ends = [(self._flow.entry, None)]
-        if isinstance(function, ast.Lambda):
-            ends = self._valued("", function.body, function, ends)[1]
-        else:
-            ends = self._suite(function.body, ends)
+        start: _Ends = [(self._flow.entry, None)]
+        is_lambda = isinstance(function, ast.Lambda)
+        ends = self._valued("", function.body, function, start)[1] if is_lambda else self._suite(function.body, start)  # type: ignore[arg-type]
         self._join(ends, self._flow.exit)
 
     # --- nodes
@@ -257,7 +273,7 @@ class _Builder:
         if isinstance(statement, _LOOPS):
             return self._for(statement, ends)
         if isinstance(statement, _TRY):
-            return self._try(statement, ends)  # type: ignore[arg-type]
+            return self._try(statement, ends)
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             return self._with(statement, ends)
         if _MATCH and isinstance(statement, _MATCH):

@@ -1,8 +1,7 @@
 """The graphs of all functions that some ways pass through, joined where one calls the next: the ways of two ranks in one graph."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
-
 import ast
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.flow import Flow, FlowEdge, FlowNode, FlowTooLargeError

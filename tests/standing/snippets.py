@@ -71,10 +71,8 @@ def _function(source: str, line: int) -> str:
         tree = ast.parse(source)
     except SyntaxError:
         return ""
-    holders = []
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and node.lineno <= line <= (node.end_lineno or 0):
-            holders.append(node)
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+    holders = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
     if not holders:
         return "<module>"
     return getattr(max(holders, key=lambda node: (node.lineno, node.col_offset)), "name", "<lambda>")
