@@ -19,7 +19,8 @@ _BITS = 6
 _LONG = 24
 _MOST = 40  # Decisions of one run.
 _Way = Tuple[LedgerSite, ...]
-_Seen = Dict[int, Tuple[bool, ...]]
+_Stack = Tuple[int, ...]
+_Seen = Dict[_Stack, Tuple[bool, ...]]
 
 
 class _FaultError(Exception):
@@ -42,7 +43,7 @@ class _Execution:
         self.bits = list(bits)
         self.entries: List[_Entry] = []
         self.asked = 0
-        self.seen: Dict[int, List[bool]] = {}
+        self.seen: Dict[_Stack, List[bool]] = {}
 
     def run(self, program: Any) -> None:
         names = {
@@ -63,7 +64,7 @@ class _Execution:
 
     def _taken(self) -> _Seen:
         seen, self.seen = self.seen, {}
-        return {line: tuple(outcomes) for line, outcomes in seen.items()}
+        return {stack: tuple(outcomes) for stack, outcomes in seen.items()}
 
     def _bit(self) -> bool:
         self.asked += 1
@@ -79,34 +80,44 @@ class _Execution:
 
     def random(self) -> bool:
         outcome = self._bit()
-        self.seen.setdefault(sys._getframe(1).f_lineno, []).append(outcome)
+        self.seen.setdefault(_lines(sys._getframe(1)), []).append(outcome)
         return outcome
 
     def turns(self) -> Iterator[int]:
         turn = 0
         while turn == 0 or self._bit():  # A first turn is always there.
-            self.seen.setdefault(sys._getframe(1).f_lineno, []).append(True)
+            self.seen.setdefault(_lines(sys._getframe(1)), []).append(True)
             yield turn
             turn += 1
-        self.seen.setdefault(sys._getframe(1).f_lineno, []).append(False)
+        self.seen.setdefault(_lines(sys._getframe(1)), []).append(False)
 
     def load(self) -> None:
         if self._bit():
             raise _FaultError
 
     def note(self) -> None:
-        self.seen.setdefault(sys._getframe(1).f_lineno - 1, []).append(True)
+        *callers, line = _lines(sys._getframe(1))
+        self.seen.setdefault((*callers, line - 1), []).append(True)
 
     def call(self) -> None:
         self.asked += 1
         if self.asked > _MOST:
             raise _EnoughError
-        sites: List[LedgerSite] = []
-        frame: Optional[Any] = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename == _FILE:
-            sites.insert(0, LedgerSite(_FILE, frame.f_lineno, frame.f_code.co_name))
-            frame = frame.f_back
+        sites = [LedgerSite(_FILE, frame.f_lineno, frame.f_code.co_name) for frame in _frames(sys._getframe(1))]
         self.entries.append(_Entry(tuple(sites), self._taken()))
+
+
+def _frames(frame: Optional[Any]) -> List[Any]:
+    """Return the frames of the program, the outermost first."""
+    frames: List[Any] = []
+    while frame is not None and frame.f_code.co_filename == _FILE:
+        frames.insert(0, frame)
+        frame = frame.f_back
+    return frames
+
+
+def _lines(frame: Any) -> _Stack:
+    return tuple(each.f_lineno for each in _frames(frame))
 
 
 def _suites(depth: int, in_loop: bool, helpers: int) -> Any:
@@ -195,7 +206,8 @@ def test_real_executions_agree(source: str) -> None:
 
 
 def _differ(line: int, one: _Seen, other: _Seen) -> bool:
-    return one.get(line, ()) != other.get(line, ())
+    stacks = [stack for stack in {*one, *other} if stack[-1] == line]
+    return any(one.get(stack, ()) != other.get(stack, ()) for stack in stacks)
 
 
 def _returns_in_finally(source: str) -> bool:
