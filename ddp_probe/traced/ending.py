@@ -75,13 +75,13 @@ def wanted(last: schema.Event, session: Session) -> bool:
 
 
 def _started_others(session: Session) -> bool:
-    """Return whether this program, which no launcher has started, is one of several ranks: what writes in its run is what it has started."""
-    process = session.process
-    if process.role.name != "solo" or (process.rank_info.world_size or 0) < 2:
-        return False
+    """Return whether this program, which no launcher has started, is rank 0 beside others: another rank that writes in its run was started by it."""
     written = session.recorder.path
-    logs = [name for name in os.listdir(process.folder) if name.startswith("rank") and name.endswith(".jsonl")]
-    return written is not None and any(name != os.path.basename(written) for name in logs)
+    if session.process.role.name != "solo" or written is None:
+        return False
+    own = os.path.basename(written).partition(".")[0]
+    names = (name for name in os.listdir(session.process.folder) if name.startswith("rank"))
+    return any(name.partition(".")[0] != own for name in names)
 
 
 def say(folder: str) -> None:
