@@ -155,7 +155,7 @@ FRAMEWORK_BASES = (
     Client(
         "accelerate-wheel",
         "toy_trainer/train.py",
-        _OWN_WHEEL + "accelerate.commands.launch --num_machines=1 " + _TWO_QUIETLY + " -m toy_trainer.train",
+        _OWN_WHEEL + "accelerate.commands.launch --multi_gpu --num_machines=1 " + _TWO_QUIETLY + " -m toy_trainer.train",
         further=("guarded",),
     ),
     Client("notebook-wheel", "toy_trainer/train.py", _OWN_WHEEL + "toy_trainer.train notebook", further=("guarded",)),

@@ -18,9 +18,7 @@ def main(package: str) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "job"], check=True)
     site = next(Path("job").glob("lib/python*/site-packages"))
     (site / "00_packages.pth").write_text("import site; site.addsitedir(%r)\n" % sysconfig.get_path("purelib"), encoding="utf-8")
-    subprocess.run(
-        ["job/bin/python", "-m", "pip", "install", "-qq", "--no-index", "--no-deps", "--no-build-isolation", "./source"], check=True
-    )
+    subprocess.run(["job/bin/python", "-m", "pip", "install", "-qq", "--no-index", "--no-deps", "--no-build-isolation", "./source"], check=True)
     shutil.rmtree("source")
 
 
