@@ -101,7 +101,7 @@ def evidence(run: Run, parting: Split) -> List[Evidence]:
     if parting.calls:
         return [item for call, ranks in parting.calls[:4] for item in _of_call(standings, parting, call, ranks)]
     shown = [*_first(parting.here), *_first(parting.there)]
-    if any(_has_own_line(standings.ranks[rank]) for rank in parting.there):
+    if parting.blame != parting.here and any(_has_own_line(standings.ranks[rank]) for rank in parting.there):
         shown = [*_first(parting.there), *parting.here[:1]]  # The report shows the source of the first line.
     return [stands(run, rank) for rank in shown]
 

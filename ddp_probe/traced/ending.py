@@ -5,6 +5,7 @@ A signal's default action leaves no time for a line, and a handler of ours would
 
 import atexit
 import itertools
+import os
 import sys
 import threading
 from types import TracebackType
@@ -58,16 +59,29 @@ def _event(session: Session, row: "TargetRow") -> schema.Coverage:
 
 # The launcher's last word: once a launch has failed, a separate child reads what the ranks wrote and says on stderr what it was.
 #
-# Never in a rank, never before the launcher's end, and never longer than a few seconds: a reader that needs more is ended, and the line
-# that asks for the report is all that is said.
+# Never in a rank that a launcher started, never before the launcher's end, and never longer than a few seconds: a reader that needs more is ended,
+# and the line that asks for the report is all that is said. A program that starts the other ranks itself, as one does with Lightning, has no launcher
+# beside it: it is rank 0 and the launcher in one process, and nobody else is left who could speak.
 
 _SECONDS = 5.0
 _MOST_LINES = 12
 
 
-def wanted(last: schema.Event) -> bool:
+def wanted(last: schema.Event, session: Session) -> bool:
     """Tell a launcher whose launch has failed, and a person who has not asked for silence."""
-    return isinstance(last, schema.LauncherEnd) and (last.failure is not None or bool(last.exit_code)) and brief.is_wanted()
+    if not isinstance(last, (schema.LauncherEnd, schema.ProcessEnd)) or not (last.failure is not None or last.exit_code) or not brief.is_wanted():
+        return False
+    return isinstance(last, schema.LauncherEnd) or (_started_others(session) and brief.can_start())
+
+
+def _started_others(session: Session) -> bool:
+    """Return whether this program, which no launcher has started, is rank 0 beside others: another rank that writes in its run was started by it."""
+    written = session.recorder.path
+    if session.process.role.name != "solo" or written is None:
+        return False
+    own = os.path.basename(written).partition(".")[0]
+    names = (name for name in os.listdir(session.process.folder) if name.startswith("rank"))
+    return any(name.partition(".")[0] != own for name in names)
 
 
 def say(folder: str) -> None:
@@ -238,7 +252,7 @@ class Ending:
         except BaseException:  # Raised by a signal handler of the job's: there is no last line yet.
             self._closed = again
             raise
-        self._summary_due = wanted(last)
+        self._summary_due = wanted(last, self._session)
 
     def _close(self, code: Optional[int]) -> None:
         known = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}

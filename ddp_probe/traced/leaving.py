@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 
 from ddp_probe.shared.own_code import foreign
 from ddp_probe.shared.schema import Failure, Site
-from ddp_probe.traced.facts.call_site import module_of, site
+from ddp_probe.traced.facts.call_site import call_path, module_of, site
 from ddp_probe.traced.facts.failure import failure
 from ddp_probe.traced.patching.guard import guard
 
@@ -121,8 +121,11 @@ class Leaving:
 
 
 def _line(caller: Optional[FrameType]) -> Optional[Site]:
-    """Return the line of the job that made a call; None if it was a library, or nobody's frame."""
-    return None if caller is None or foreign(caller.f_code.co_filename) else site(caller.f_code, caller.f_lineno)
+    """Return the line of the job that made a call; None if it was a library, or nobody's frame. The job may be installed."""
+    if caller is None or not foreign(caller.f_code.co_filename):
+        return None if caller is None else site(caller.f_code, caller.f_lineno)
+    own, line = call_path(caller)[0], site(caller.f_code, caller.f_lineno)
+    return line if own == line else None
 
 
 def code_of(status: Any) -> Optional[int]:

@@ -51,6 +51,8 @@ class Client(NamedTuple):
     same: bool = True  # It prints the same text each time; DeepSpeed's launcher prints times and pids.
     proven: bool = True  # Something tells how each rank ended. Nothing does if Ray has killed its workers after a training that went well.
 
+    further: Tuple[str, ...] = ()  # The ways in which it alone is broken, besides WIDE_WAYS.
+
     def has(self, way: str) -> bool:
         """Tell whether the program can be broken in a way."""
         return way != "swallow" or "@tolerant" in (PROGRAMS / self.program).read_text(encoding="utf-8")
@@ -144,6 +146,19 @@ CODE_BASES = (
     Client("solver", "with_solver.py", _TORCHRUN + "with_solver.py"),
     Client("solver-swallows", "with_solver.py", _TORCHRUN + "with_solver.py card"),
     Client("mmengine-validates", "with_validation.py", _TORCHRUN + "with_validation.py"),
+)
+# Those that need a framework: a Trainer that starts the other ranks itself and saves on rank 0, and a script that lies in site-packages. They run in
+# tests/clients/test_clients.py.
+_OWN_WHEEL = "python own_wheel.py toy_trainer && job/bin/python -m "
+FRAMEWORK_BASES = (
+    Client("lightning-saves", "with_lightning_saves.py", "python with_lightning_saves.py", further=("guarded",)),
+    Client(
+        "accelerate-wheel",
+        "toy_trainer/train.py",
+        _OWN_WHEEL + "accelerate.commands.launch --multi_gpu --num_machines=1 " + _TWO_QUIETLY + " -m toy_trainer.train",
+        further=("guarded",),
+    ),
+    Client("notebook-wheel", "toy_trainer/train.py", _OWN_WHEEL + "toy_trainer.train notebook", further=("guarded",)),
 )
 # Those that scripts/client_table has besides; the last ones need packages that it names.
 WIDE = (

@@ -1,13 +1,16 @@
 """Jobs in the shapes that people write: a healthy one is clear and runs as it does without the probe, a broken one is never clear."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from client_table import ALONE, CLIENTS, ENDED, WAYS, Client, lines
+from client_table import ALONE, CLIENTS, ENDED, FRAMEWORK_BASES, WAYS, WIDE_WAYS, Client, lines
 
 _COMPARED = ("elastic.py", "process_tuto.py")  # Besides the frameworks', these are compared to their run without the probe also without --all.
+# Ways in which the rank writes no line of its own, or has logged it and goes on: only how it ended is known.
+_LINELESS = ("_exit", "kill", "swallow")
 _bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.
 
 
@@ -24,10 +27,13 @@ def pytest_generate_tests(metafunc: Any) -> None:
         metafunc.parametrize(
             ("client", "way"), [_case(client, way) for client in CLIENTS for way in WAYS if client.has(way) and (whole or way in client.always)]
         )
+    elif "broken" in metafunc.fixturenames:
+        pairs = [(client, way) for client in FRAMEWORK_BASES for way in (*WIDE_WAYS, *client.further) if way]
+        metafunc.parametrize(("base", "broken"), [_case(*pair) for pair in pairs])
     elif "ended" in metafunc.fixturenames:
         metafunc.parametrize("ended", ENDED, ids=[client.name for client in ENDED])
     elif "client" in metafunc.fixturenames:
-        metafunc.parametrize("client", [_case(client) for client in CLIENTS])
+        metafunc.parametrize("client", [_case(client) for client in (*CLIENTS, *FRAMEWORK_BASES)])
 
 
 def _outcome(done: Any) -> List[Any]:
@@ -72,6 +78,18 @@ def test_broken(client: Client, way: str, launch: Callable[..., Any], lacks: Cal
     assert len(done.report["inventory"]["folders"]) == client.folders, done.report["inventory"]
     (tmp_path / "stderr.txt").write_text(done.err, encoding="utf-8")
     assert lacks([done.here / one for one in done.report["inventory"]["folders"]], tmp_path / "stderr.txt") == [], done.err
+
+
+@pytest.mark.sample(3)
+def test_a_broken_code_base(base: Client, broken: str, launch: Callable[..., Any]) -> None:
+    """A code base on a framework that is broken is never clear, and the first finding or question has the line of the job that is at fault."""
+    done = launch(base, broken)
+    assert done.report.get("verdict") in ("found", "undecided"), done.report
+    said = json.dumps([done.report["findings"][:1], done.report["undecided"]])
+    wanted = lines(base.program, broken) + lines("pieces.py", broken)
+    assert broken in _LINELESS or any(line in said for line in wanted), (wanted, said)
+    assert not any("lightning/pytorch/" in one["verdict"] for one in done.report["findings"]), said
+    assert "ank 1" in said or "anks 0" in said or [0, 1] in [one["ranks"] for one in done.report["findings"][:1]], said
 
 
 def test_fewer_processes_than_asked_for(launch: Callable[..., Any]) -> None:

@@ -159,3 +159,18 @@ def test_tags_that_differ_are_told_while_it_hangs_and_afterwards(launched: Calla
     WAYS["SIGTERM to the launcher"](job)
     wind_down(job)
     assert told(job.folder) == before
+
+
+@pytest.mark.slow
+def test_the_call_under_the_if_is_shown_and_not_where_the_others_are(launched: Callable[[str], Run]) -> None:
+    """Of a barrier that rank 0 alone calls the line shown is that barrier, although the other rank's stack is known, and so it is after Ctrl-C."""
+    job = launched("main_waits.py")
+    job.wait()
+    text = (_PROGRAMS / "main_waits.py").read_text(encoding="utf-8").split("\n")
+    place = "main_waits.py:%d" % (1 + text.index("            dist.barrier()"))
+    before = told(job.folder)
+    assert before is not None
+    assert (before.rule, before.ranks, before.line.rpartition("/")[2]) == ("collective-never-called-by-others", (0,), place)
+    WAYS["Ctrl-C"](job)
+    wind_down(job)
+    assert told(job.folder) == before

@@ -1,5 +1,6 @@
 """Ranks that a program starts itself: their exit codes and exceptions reach the verdict, whoever catches them."""
 
+import json
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -125,3 +126,33 @@ def test_a_child_that_was_killed_is_named_with_its_signal(launches: Dict[str, La
     assert launches[name].ends == ["failed RuntimeError", "killed SIGKILL"]
     for process in launches[name].diagnosis.run.processes:
         assert "children.py" in " ".join(process.started.argv)
+
+
+_INSTALLED = """
+import sys
+import torch.distributed as dist
+
+
+def main():
+    dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+    sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_the_line_of_an_exit_in_a_program_that_is_installed(run_python: Any, armed: Any, tmp_path: Path) -> None:
+    """Of a trainer in site-packages that python -m starts, the line that calls sys.exit is recorded as one of a script is."""
+    site = tmp_path / "site-packages"
+    (site / "own_trainer").mkdir(parents=True)
+    (site / "own_trainer" / "__init__.py").write_text("", encoding="utf-8")
+    (site / "own_trainer" / "train.py").write_text(_INSTALLED, encoding="utf-8")
+    env = armed(tmp_path / "runs")
+    env["PYTHONPATH"] += ":%s" % site
+    done = run_python(["-m", "own_trainer.train", tmp_path / "meeting"], env=env, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    (log,) = (tmp_path / "runs" / "latest").glob("rank*.jsonl")
+    end = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])
+    assert (end["exit_code"], end["site"]["line"]) == (3, 8), end

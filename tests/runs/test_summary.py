@@ -1,6 +1,7 @@
 """What the launcher says once a launch has failed: a line per finding, within seconds, and how to read the whole report."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -86,3 +87,41 @@ def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dic
     done = run_python("from ddp_probe.traced import ending; %s; ending.say(%r)" % (limit, str(tmp_path / "run")), env=clean_env())
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")
+
+
+_STARTS_ITSELF = """
+import os, subprocess, sys
+import torch.distributed as dist
+
+rank = int(os.environ.get("LOCAL_RANK", "0"))
+if rank == 0:
+    other = subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "NODE_RANK": "0", "LOCAL_RANK": "1", "WORLD_SIZE": "2"})
+dist.init_process_group("gloo", init_method="tcp://127.0.0.1:" + sys.argv[1], rank=rank, world_size=2)
+dist.barrier()
+try:
+    if rank == 1 and sys.argv[2:] == ["fails"]:
+        raise ValueError("the loss is nan")
+    dist.barrier()
+    dist.destroy_process_group()
+finally:
+    if rank == 0:
+        other.wait()
+"""
+
+
+@pytest.mark.parametrize("more", [["fails"], []], ids=["fails", "works"])
+def test_a_program_that_starts_the_other_rank_itself_says_why_it_failed(
+    more: List[str], run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]], free_port: Callable[[], int], tmp_path: Path
+) -> None:
+    """Under `run -- python`, a job that is its own launcher ends with the finding and the command; of one that ends well nothing is said."""
+    (tmp_path / "job.py").write_text(_STARTS_ITSELF, encoding="utf-8")
+    command = ["-m", "ddp_probe", "run", "--", sys.executable, "job.py", str(free_port()), *more]
+    done = run_python(command, env=clean_env(), cwd=tmp_path, timeout=120)
+    said = _said(done)
+    if not more:
+        assert (done.returncode, said) == (0, []), done.stderr
+        return
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(said) == 2, done.stderr
+    assert re.search(r"DDP\d{3} .*rank 1.*ValueError.*job\.py:13", said[0]), said
+    assert done.stderr.rstrip().endswith("ddp_probe: The whole report: python -m ddp_probe report")

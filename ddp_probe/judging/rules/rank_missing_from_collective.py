@@ -9,6 +9,7 @@ from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
 from ddp_probe.standing.stalls import BACKWARD
@@ -94,8 +95,12 @@ def _ways(run: Run, found: Split) -> Optional[Tuple[Site, Site]]:
         return None
     missing, waiting_rank = standings_of(run).ranks[found.there[0]], standings_of(run).ranks[found.here[0]]
     ways = parting_lines(missing, waiting_rank)
-    known = [place(one.site) for one in (missing, waiting_rank)]
-    return None if ways is None or [place(way) for way in ways] == known else ways
+    sites = [one.site for one in (missing, waiting_rank)]
+    if ways is None or [place(way) for way in ways] == [place(site) for site in sites]:
+        return None
+    # A framework's loop that calls the model and its backward shows nothing of the job; a job that is installed stays its own.
+    packages = [package(site.file) for site in sites if site is not None]
+    return None if foreign(ways[0].file) and (package(ways[0].file) or "?") not in packages else ways
 
 
 def _parts(found: Split, missing: Site, waiting_line: Site) -> str:
