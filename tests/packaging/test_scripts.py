@@ -70,7 +70,7 @@ def test_the_demo_takes_no_arguments(script: Callable[..., Any]) -> None:
     assert "--fast" in done.stderr
 
 
-_SCRIPTS = ("bench", "judge_cases", "new", "record_jobs", "render_docs", "simulate_ranks")
+_SCRIPTS = ("bench", "judge_cases", "new", "record_jobs", "render_docs", "score_partings", "simulate_ranks")
 
 
 @pytest.fixture
