@@ -1,32 +1,16 @@
 """Whether two lines of the job belong to one decision, by its source: the arms of one `if`, or a call that some make on the way to the next one."""
 
 import ast
-import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading import job_source
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.standing.conditions import RANK
+from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError
+from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees
 
-_RANK = Expression(r"(?:^|_|\b)ranks?(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_WITH = (ast.With, ast.AsyncWith)
-
-
-class Nesting(NamedTuple):
-    """One statement on the way from a function to a line: the statement around it, the suite in that, and its place in the suite."""
-
-    owner: ast.AST
-    suite: str
-    statements: List[ast.stmt]
-    place: int
-
-    @property
-    def statement(self) -> ast.stmt:
-        """Return the statement itself."""
-        return self.statements[self.place]
+_CALLERS = 200  # Places that call a function of one name.
 
 
 class Decision(NamedTuple):
@@ -36,66 +20,79 @@ class Decision(NamedTuple):
     on_rank: bool
 
 
+class _Place(NamedTuple):
+    """One line in the graph of its function."""
+
+    flow: Flow
+    node: FlowNode
+
+
 class Arms:
     """The source of a job, as it was at one time. Of a file that has changed since, only lines that still show the call are believed."""
 
     def __init__(self, when: float) -> None:
-        self._when = when
-        self._trees: Dict[str, Optional[ast.AST]] = {}
-        self._later: Dict[str, List[str]] = {}
+        self._sources = SourceTrees(when)
+        self._flows: Dict[Function, Optional[Flow]] = {}
 
     def know(self, op: str, *sites: LedgerSite) -> bool:
         """Tell whether the source of the lines that call this operation is here."""
-        for site in sites:
-            if self._tree(site.file) is None:
-                return False
-            lines = self._later.get(site.file)
-            if lines is not None and not (0 < site.line <= len(lines) and op in lines[site.line - 1]):
-                return False
-        return True
+        return self._sources.know(op, *sites)
 
     def are_arms(self, one: LedgerSite, other: LedgerSite) -> bool:
         """Tell whether a rank makes one of two calls or the other: the arms of an `if`, a body and its handler, a loop in which ranks take turns."""
-        tree = self._tree(one.file)
-        if tree is None or one.file != other.file:
+        if one.file != other.file:
             return False
-        ways = [_ways(tree, one.line), _ways(tree, other.line)]
-        if any(_counts_ranks(step.owner) for way in (*ways[0], *ways[1]) for step in way):
+        places = [self._places(one), self._places(other)]
+        if any(_counts_ranks(arm.owner) for place in (*places[0], *places[1]) for arm in place.node.inside):
             return True
-        if _in_one_function(ways[0][0], ways[1][0]):
-            return _apart(ways[0][0], ways[1][0])
-        pairs = [(first, second) for first in ways[0] for second in ways[1] if _in_one_function(first, second)]
+        if not places[0] or not places[1]:
+            return False
+        if places[0][0].flow is places[1][0].flow:
+            return _apart(places[0][0], places[1][0])
+        pairs = [(first, second) for first in places[0] for second in places[1] if first.flow is second.flow]
         return bool(pairs) and all(_apart(first, second) for first, second in pairs)
 
     def statement(self, site: LedgerSite) -> str:
         """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
-        tree = self._tree(site.file)
-        way = _way(tree, site.line) if tree is not None else []
-        return ast.dump(way[-1].statement) if way and site.file not in self._later else ""
+        module = self._sources.unchanged(site.file)
+        nodes = ast.walk(module.tree) if module is not None else iter(())
+        holding = [node for node in nodes if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or node.lineno)]
+        return ast.dump(max(holding, key=lambda node: node.lineno)) if holding else ""
 
     def passed_by(self, made: LedgerSite, usual: LedgerSite) -> Optional[Decision]:
         """Return the `if` that holds the first call, if whoever makes it comes to the second one next, and the others go there directly."""
-        tree = self._tree(made.file)
-        if tree is None or made.file != usual.file:
+        if made.file != usual.file:
             return None
-        made_way, usual_way = _way(tree, made.line), _way(tree, usual.line)
-        if _in_one_function(made_way, usual_way):
-            return _passed_by(made_way, usual_way)
-        branches = [step.statement for step in made_way if isinstance(step.statement, ast.If)]
-        if not branches or any(not isinstance(step.owner, (ast.If, *_WITH, *_FUNCTIONS)) for step in made_way):
+        makers, others = self._places(made), self._places(usual)
+        if not makers or not others:
             return None
-        called = [way for way in _ways(tree, made.line)[1:] if _in_one_function(way, usual_way)]
-        if not called or not all(_comes_next(way, usual_way) for way in called):
+        own, usual_place = makers[0], others[0]
+        if own.flow is usual_place.flow:
+            inside = own.node.inside[len(_common(own.node, usual_place.node)) :]
+            return _decision(inside) if _comes_next(own, usual_place) else None
+        called = [place for place in makers[1:] if place.flow is usual_place.flow]
+        if not called or not all(_comes_next(place, usual_place) for place in called):
             return None
-        return _decision(branches[0])
+        return _decision(own.node.inside)
 
-    def _tree(self, file: str) -> Optional[ast.AST]:
-        if file not in self._trees:
-            self._trees[file] = tree(file)
-            job_file = job_source.read(file) if self._trees[file] is not None else None
-            if job_file is not None and job_file.changed > self._when:
-                self._later[file] = job_file.text.splitlines()
-        return self._trees[file]
+    def _places(self, site: LedgerSite) -> List[_Place]:
+        """Return the place of a line in its function, and the places that call this function."""
+        module = self._sources.module(site.file)
+        if module is None:
+            return []
+        lines = [site.line, *_callers(module, site.line)]
+        places = [self._place(module, line) for line in lines]
+        return [place for place in places if place is not None] if places[0] is not None else []
+
+    def _place(self, module: SourceModule, line: int) -> Optional[_Place]:
+        function = module.holding(line)
+        if function is None:
+            return None
+        if function not in self._flows:
+            self._flows[function] = _flow(function)
+        flow = self._flows[function]
+        nodes = flow.at(line) if flow is not None else []
+        return _Place(flow, nodes[0]) if flow is not None and nodes else None
 
 
 def tree(file: str) -> Optional[ast.AST]:
@@ -109,154 +106,107 @@ def tree(file: str) -> Optional[ast.AST]:
 
 def rank_branch(site: Optional[LedgerSite]) -> Optional[int]:
     """Return the line of the `if` that only some ranks take and that holds a call, or all calls of its function; None if there is none."""
-    source = tree(site.file) if site is not None else None
-    if source is None or site is None:
+    job_file = job_source.read(site.file) if site is not None and site.file else None
+    if site is None or job_file is None:
         return None
-    own, *callers = _ways(source, site.line)
-    if _rank_if(own) is not None:
-        return _rank_if(own)
-    lines = [_rank_if(way) for way in callers]
-    return lines[0] if lines and None not in lines else None
-
-
-_Way = List[Nesting]
-
-
-def _passed_by(made: _Way, usual: _Way) -> Optional[Decision]:
-    fork = _fork(made, usual)
-    if fork is None or not _comes_next(made, usual):
+    module = SourceTrees(job_file.changed).module(site.file)
+    if module is None:
         return None
-    branch = fork[0].statement
-    inside = made[made.index(fork[0]) + 1 :]
-    if not isinstance(branch, ast.If) or any(not isinstance(step.owner, (ast.If, *_WITH)) for step in inside):
-        return None
-    return _decision(branch)
+    own, *callers = [_rank_if(module, line) for line in (site.line, *_callers(module, site.line))]
+    if own is not None:
+        return own
+    return callers[0] if callers and None not in callers else None
 
 
-def _comes_next(made: _Way, usual: _Way) -> bool:
-    """Tell whether whoever passes the first line comes to the second one in any case."""
-    fork = _fork(made, usual)
-    if fork is None or fork[0].statements is not fork[1].statements or fork[0].place >= fork[1].place:
-        return False
-    after = usual[usual.index(fork[1]) + 1 :]
-    return all(isinstance(step.owner, _WITH) for step in after) and not _may_leave(fork[0], fork[1])
-
-
-def _decision(branch: ast.stmt) -> Decision:
-    return Decision(branch.lineno, _is_on_rank(branch))
-
-
-def _ways(tree: ast.AST, line: int) -> List[_Way]:
-    """Return the way to a line from its function inwards, and the ways to where that function is called."""
-    ways = [_way(tree, line)]
-    name = _function(tree, line)
-    if name:
-        ways += [_way(tree, call.lineno) for call in _calls(tree, name)]
-    return ways
-
-
-def _way(tree: ast.AST, line: int) -> _Way:
-    way: _Way = []
-    node: ast.AST = tree
-    while True:
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            way = []
-        step = _nesting(node, line)
-        if step is None:
-            return way
-        way.append(step)
-        node = step.statement
-
-
-def _nesting(node: ast.AST, line: int) -> Optional[Nesting]:
-    for suite, statements in _suites(node):
-        for place, statement in enumerate(statements):
-            last = getattr(statement, "end_lineno", None) or statement.lineno
-            if statement.lineno <= line <= last:
-                return Nesting(node, suite, statements, place)
-    return None
-
-
-def _suites(node: ast.AST) -> Iterator[Tuple[str, List[ast.stmt]]]:
-    for suite in ("body", "orelse", "finalbody"):
-        statements = getattr(node, suite, None)
-        if isinstance(statements, list):
-            yield suite, statements
-    for handler in getattr(node, "handlers", ()):
-        yield "handler", handler.body
-
-
-def _function(tree: ast.AST, line: int) -> str:
-    """Return the innermost function that holds a line."""
-    way = _way(tree, line)
-    return getattr(way[0].owner, "name", "") if way and isinstance(way[0].owner, _FUNCTIONS) else ""
-
-
-def _calls(tree: ast.AST, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
-            yield node
-
-
-def _in_one_function(one: _Way, other: _Way) -> bool:
-    return bool(one) and bool(other) and one[0].owner is other[0].owner
-
-
-def _fork(one: Sequence[Nesting], other: Sequence[Nesting]) -> Optional[Tuple[Nesting, Nesting]]:
-    """Return the steps at which two ways of one function part."""
-    for first, second in zip(one, other):
-        if first.owner is not second.owner:
-            return None
-        if first.statement is not second.statement:
-            return first, second
-    return None
-
-
-def _apart(one: _Way, other: _Way) -> bool:
-    """Tell whether no rank passes both lines on one way through the function."""
-    fork = _fork(one, other)
-    if fork is None:
-        return False
-    first, second = fork
-    if first.statements is not second.statements:
-        return _is_either(first.owner, first.suite, second.suite)
-    if first.place > second.place:
-        first, second, one, other = second, first, other, one
-    return _leaves(one, first) or (_is_on_rank(first.statement) and _is_on_rank(second.statement))
-
-
-def _is_either(owner: ast.AST, *suites: str) -> bool:
-    """Tell whether a statement runs one of two of its suites or the other: an `if`, or a `try` and what handles its exception."""
-    if isinstance(owner, ast.Try):
-        return "handler" in suites and "finalbody" not in suites
-    return isinstance(owner, ast.If)
-
-
-def _leaves(way: _Way, fork: Nesting) -> bool:
-    """Tell whether a suite on this way ends by return, raise, continue or break, so that what follows is not reached."""
-    return any(isinstance(step.statements[-1], _LEAVES) for step in way[way.index(fork) + 1 :])
-
-
-def _may_leave(first: Nesting, second: Nesting) -> bool:
-    """Tell whether a way can end between two statements of one suite, the first included."""
-    between = ast.Module(first.statements[first.place : second.place], [])
-    return any(isinstance(node, _LEAVES) for node in ast.walk(between))
-
-
-def _rank_if(way: Sequence[Nesting]) -> Optional[int]:
+def _rank_if(module: SourceModule, line: int) -> Optional[int]:
     """Return the innermost `if` on a rank around a line, in its body or in its else."""
-    lines = [step.statement.lineno for step, inner in zip(way, way[1:]) if inner.owner is step.statement and _asks_rank(step.statement)]
+    function = module.holding(line)
+    flow = _flow(function) if function is not None else None
+    inside = [arm for node in flow.at(line)[:1] for arm in node.inside] if flow is not None else []
+    lines = [getattr(arm.owner, "lineno", 0) for arm in inside if isinstance(arm.owner, ast.If) and _is_on_rank(arm.owner)]
     return max(lines, default=None)
 
 
-def _asks_rank(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and _is_on_rank(statement)
+def _flow(function: Function) -> Optional[Flow]:
+    try:
+        return Flow(function)
+    except (FlowTooLargeError, RecursionError):
+        return None
+
+
+def _callers(module: SourceModule, line: int) -> List[int]:
+    """Return the lines at which the function of a line is called."""
+    function = module.holding(line)
+    if not isinstance(function, FUNCTIONS):
+        return []
+    return [call.lineno for call in module.calls(function.name)][:_CALLERS]
+
+
+def _decision(inside: Sequence[Arm]) -> Optional[Decision]:
+    """Return the outermost `if` around a call, if nothing but `if` and `with` is around it."""
+    branches = [arm.owner for arm in inside if isinstance(arm.owner, ast.If)]
+    if not branches or any(not isinstance(arm.owner, (ast.If, ast.With, ast.AsyncWith)) for arm in inside):
+        return None
+    return Decision(branches[0].lineno, _is_on_rank(branches[0]))
+
+
+def _comes_next(made: _Place, usual: _Place) -> bool:
+    """Tell whether whoever passes the first line comes to the second one in any case, in the same turn of a loop."""
+    waiting, seen = [made.node], {made.node}
+    while waiting:
+        for edge in waiting.pop().after:
+            if edge.is_back or edge.node in (made.flow.exit, made.flow.escape):
+                return False
+            if edge.node is not usual.node and edge.node not in seen:
+                seen.add(edge.node)
+                waiting.append(edge.node)
+    return made.node is not usual.node
+
+
+def _apart(one: _Place, other: _Place) -> bool:
+    """Tell whether no rank passes both lines on one way through the function, but for further turns of a loop."""
+    if one.node is other.node:
+        return False
+    if not _reaches(one.node, other.node) and not _reaches(other.node, one.node):
+        return True
+    depth = len(_common(one.node, other.node))
+    owners = [node.inside[depth].owner if len(node.inside) > depth else node.owner for node in (one.node, other.node)]
+    return all(owner is not None and _is_on_rank(owner) for owner in owners)
+
+
+def _reaches(one: FlowNode, other: FlowNode) -> bool:
+    """Tell whether a way leads from one node to another, without a further turn of the loops around the first."""
+    waiting, seen = [one], {one}
+    turning: List[FlowNode] = []
+    over: Set[ast.AST] = set()
+    while waiting or turning:
+        node = waiting.pop() if waiting else turning.pop()
+        if node.owner is not None and node not in seen:
+            over.add(node.owner)
+        seen.add(node)
+        for edge in node.after:
+            if edge.is_back:
+                turning += [edge.node] if edge.node not in seen else []
+            elif edge.node not in seen and not any(arm.owner in over and arm.suite == "body" for arm in edge.node.inside):
+                seen.add(edge.node)
+                waiting.append(edge.node)
+    return other in seen
+
+
+def _common(one: FlowNode, other: FlowNode) -> Tuple[Arm, ...]:
+    """Return the suites that hold both nodes."""
+    common: List[Arm] = []
+    for first, second in zip(one.inside, other.inside):
+        if first.owner is not second.owner or first.suite != second.suite:
+            break
+        common.append(first)
+    return tuple(common)
 
 
 def _is_on_rank(node: ast.AST) -> bool:
     """Tell whether this is an `if` or a loop that asks for the rank."""
     test = getattr(node, "test", None) or getattr(node, "iter", None)
-    return test is not None and _RANK.search(ast.dump(test)) is not None
+    return test is not None and RANK.search(ast.dump(test)) is not None
 
 
 def _counts_ranks(node: ast.AST) -> bool:

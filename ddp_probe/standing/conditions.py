@@ -7,7 +7,8 @@ from typing import Iterator, List, Optional, Sequence, Set, Tuple
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, called, own_nodes
 
-RANK = Expression(r"(?:^|_|\b)ranks?(?:\b|_)|is_main|is_master|main_process|is_global_zero", re.IGNORECASE)
+_RANK_WORDS = r"(?:^|_|\b)ranks?(?:\b|_)|is_main|is_master|main_process|master_process|is_global_zero"
+RANK = Expression(_RANK_WORDS, re.IGNORECASE)
 _DIRECT = (
     ("finite", r"^(?:isfinite|isnan|isinf|is_?finite|has_?(?:inf|nan)|inf|nan|nan_to_num|found_inf|overflow)$"),
     ("clock", r"^(?:time|time_ns|monotonic|monotonic_ns|perf_counter|process_time|datetime|now|utcnow|elapsed|deadline|timeit|clock)$"),
@@ -21,15 +22,16 @@ _WORDS = (
     ),
     ("data", r"(?:^|_)(?:batch|batches|sample|samples|loader|dataloader|dataset|data|images|inputs|labels|targets|len|StopIteration|tokens)(?:_|$)"),
 )
-_MATCHERS = [(hint, re.compile(pattern)) for hint, pattern in _DIRECT]
+_MATCHERS = [*((hint, re.compile(pattern)) for hint, pattern in _DIRECT), ("rank", re.compile(_RANK_WORDS, re.IGNORECASE))]
 _WORD_MATCHERS = [(hint, re.compile(pattern, re.IGNORECASE)) for hint, pattern in _WORDS]
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)
 _BACK = 2  # Assignments that are followed back from a name.
 _MOST = 40  # Expressions that are looked at for one condition.
 
 
-def names_in(parts: Sequence[ast.AST]) -> Tuple[str, ...]:
-    """Return the names whose values a condition asks for, such as `loss` and `self.best`, in their order; not what it calls."""
+def names_in(parts: Sequence[ast.AST], module: Optional[SourceModule] = None) -> Tuple[str, ...]:
+    """Return the names whose values a condition asks for, such as `loss` and `self.best`, in their order; not what it calls or imports."""
+    imported = module.imported() if module is not None else ()
     names: List[Tuple[int, int, str]] = []
     waiting = list(parts)
     while waiting:
@@ -40,6 +42,8 @@ def names_in(parts: Sequence[ast.AST]) -> Tuple[str, ...]:
                 waiting.append(node.func.value)
             continue
         name = _dotted(node)
+        if name.partition(".")[0] in imported:
+            continue
         if name:
             names.append((getattr(node, "lineno", 0), getattr(node, "col_offset", 0), name))
         elif not isinstance(node, (*FUNCTIONS, ast.Lambda)):
@@ -52,25 +56,20 @@ def hint_of(parts: Sequence[ast.AST], function: Function, module: SourceModule) 
     level = list(parts)
     seen: Set[int] = set()
     for _ in range(_BACK + 1):
-        hint = _shown(level)
+        hint = _shown([*level, *_returned_by(level, module)], _MATCHERS) or _shown(level, _WORD_MATCHERS)
         if hint:
             return hint
-        level = [part for part in _computed_from(level, function, module) if id(part) not in seen][:_MOST]
+        level = [part for part in _computed_from(level, function) if id(part) not in seen][:_MOST]
         seen.update(map(id, level))
     return ""
 
 
-def _shown(parts: Sequence[ast.AST]) -> str:
-    words = [word for part in parts for word in _identifiers(part)]
-    for hint, matcher in _MATCHERS:
-        if any(matcher.match(word) for word in words):
+def _shown(parts: Sequence[ast.AST], matchers: Sequence[Tuple[str, "re.Pattern[str]"]]) -> str:
+    words = {word for part in parts for word in _identifiers(part)}
+    for hint, matcher in matchers:
+        if any(map(matcher.search, words)):
             return hint
-    if any(RANK.search(word) for word in words):
-        return "rank"
-    for hint, matcher in _WORD_MATCHERS:
-        if any(matcher.search(word) for word in words):
-            return hint
-    return "data" if any(_asks_for_none(part) for part in parts) else ""
+    return "data" if matchers is _WORD_MATCHERS and any(map(_asks_for_none, parts)) else ""
 
 
 def _identifiers(part: ast.AST) -> Iterator[str]:
@@ -91,21 +90,28 @@ def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _computed_from(parts: Sequence[ast.AST], function: Function, module: SourceModule) -> Iterator[ast.AST]:
-    """Yield what was assigned to the names of these expressions, the latest first, and what the job's functions that they call return."""
+def _computed_from(parts: Sequence[ast.AST], function: Function) -> Iterator[ast.AST]:
+    """Yield what was assigned to the names of these expressions, the latest first."""
     names = set(names_in(parts))
     lines = [getattr(part, "lineno", 0) for part in parts]
     before = max(lines, default=0)
-    assigned = [node for node in own_nodes(iter(_body(function))) if isinstance(node, _ASSIGNS) and _targets(node) & names]
-    assigned.sort(key=lambda node: (node.lineno > before, -node.lineno))
+    assigned = [node for node in own_nodes(iter(_body(function))) if _targets(node) & names]
+    assigned.sort(key=lambda node: (getattr(node, "lineno", 0) > before, -getattr(node, "lineno", 0)))
     for node in assigned:
-        if node.value is not None:
-            yield node.value
+        value = getattr(node, "value", None)
+        if value is not None:
+            yield value
+
+
+def _returned_by(parts: Sequence[ast.AST], module: SourceModule) -> List[ast.AST]:
+    """Return what the job's functions that these expressions call return."""
+    returned: List[ast.AST] = []
     for part in parts:
         for node in own_nodes(iter([part])):
             callee = module.named(called(node)) if isinstance(node, ast.Call) else None
             if callee is not None:
-                yield from _returned(callee)
+                returned += _returned(callee)
+    return returned[:_MOST]
 
 
 def _returned(function: Function) -> Iterator[ast.AST]:
@@ -119,6 +125,8 @@ def _body(function: Function) -> List[ast.AST]:
 
 
 def _targets(node: ast.AST) -> Set[str]:
+    if not isinstance(node, _ASSIGNS):
+        return set()
     names = set()
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     for target in targets:

@@ -8,12 +8,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.conditions import hint_of, names_in
-from ddp_probe.standing.flow import FlowEdge, FlowNode, predecessors
+from ddp_probe.standing.flow import FlowEdge, FlowNode
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees
 from ddp_probe.standing.woven_flow import Way, WovenFlow, without_comprehensions
 
 _LONGEST = 200  # Characters of a statement's text.
 _FAR = 1 << 30
+_MOST = 60  # Branches that are shown: the nearest.
 _BRANCHES = frozenset("if while for and or conditional case call raise".split())
 _KINDS = {"case": "if"}
 _WORDS = {"if": "if", "while": "while", "except": "except", "case": "case", "raise": "assert"}
@@ -24,7 +25,7 @@ class Statement(NamedTuple):
 
     file: str
     line: int
-    kind: str  # if, while, for (its end), except (that was entered), and, or, conditional, raise (of an assert), call (by a name that is not in the source)
+    kind: str  # if, while, for (its end), except (it was entered), and, or, conditional, raise (of an assert), call (of what is not in the source)
     text: str  # Its condition, in one line.
     names: Tuple[str, ...]  # Whose values the condition asks for.
     hint: str  # What the condition depends on: clock, random, file, finite, metric, rank, exception, data; empty if it does not show it.
@@ -54,14 +55,15 @@ def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = 
     ways = [without_comprehensions(one), without_comprehensions(other)]
     if ways[0] == ways[1]:
         return None
-    if shared is not None:
-        innermost = _depth(source, [*ways, without_comprehensions(shared)])
-        if innermost is not None:
-            # A function that returns and is called again shares its lines with the call before: what decided may show in the one around it alone.
-            found = (_between(source, ways, without_comprehensions(shared), depth) for depth in range(innermost, -1, -1))
-            return next((decision for decision in found if decision is not None), None)
-    depth = _depth(source, ways)
-    return _between(source, ways, None, depth) if depth is not None else None
+    known = [*ways, without_comprehensions(shared)] if shared is not None else ways
+    deepest = _depth(source, known)
+    if deepest is None and shared is not None:
+        known, deepest = ways, _depth(source, ways)  # The shared entry is of another thread, or of a callback.
+    for depth in range(deepest, -1, -1) if deepest is not None else ():
+        answer = _between(source, known, depth)
+        if answer is not None:
+            return answer  # Else one rank may have left the function and come to it again.
+    return None
 
 
 def _depth(source: SourceTrees, ways: Sequence[Way]) -> Optional[int]:
@@ -86,19 +88,20 @@ def _in_one_function(source: SourceTrees, sites: Sequence[Optional[LedgerSite]],
     return len(functions) == 1 and len(names) == 1 and 0 not in functions
 
 
-def _between(source: SourceTrees, ways: Sequence[Way], shared: Optional[Way], depth: int) -> Optional[Deciding]:
-    inner = [way[depth:] for way in ways] + ([shared[depth:]] if shared is not None else [])
+def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[Deciding]:
+    """Return what decided in the function at this depth of the ways, and in those inside it."""
+    inner = [way[depth:] for way in ways]
     inside = [way[0] for way in inner if way]
     root = inside[0]
     woven = WovenFlow(source, [way or (root._replace(line=0),) for way in inner])
     if woven.root is None:
         return None
-    search = _Search(woven, is_shared=shared is not None)
-    statements = search.statements()
+    # A `for` without a turn is rare: it is asked about if nothing else can have decided.
+    statements = _Search(woven, has_turns=True).statements() or _Search(woven, has_turns=False).statements()
     if not statements:
         return None
-    common = _depth(source, ways)
-    sites = [way[common] if common is not None and common < len(way) else root._replace(line=0) for way in ways]
+    common = _depth(source, ways[:2])
+    sites = [way[common] if common is not None and common < len(way) else root._replace(line=0) for way in ways[:2]]
     site = next((each for each in sites if each.line), root)
     return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line)
 
@@ -114,12 +117,16 @@ class _Choice(NamedTuple):
 class _Search:
     """Asks of each branch of a joined graph whether it can have decided."""
 
-    def __init__(self, woven: WovenFlow, is_shared: bool) -> None:
+    def __init__(self, woven: WovenFlow, has_turns: bool) -> None:
         self._woven = woven
-        self._before = predecessors(woven.nodes)
+        self._has_turns = has_turns
+        self._before: Dict[FlowNode, List[FlowNode]] = {node: [] for node in woven.nodes}
+        for node in woven.nodes:
+            for after in self._all_after(node):
+                self._before[after].append(node)
         one, other = woven.ends[0], woven.ends[1]
         self._ends = (set(one) - set(other), set(other) - set(one))
-        self._starts = woven.ends[2] if is_shared else []
+        self._starts = woven.ends[2] if len(woven.ends) > 2 else []
         self._stops = self._ends[0] | self._ends[1] | set(self._starts)
         self._far = tuple(self._distances(ends) for ends in self._ends)
 
@@ -142,16 +149,18 @@ class _Search:
         if not self._ends[0] or not self._ends[1]:
             return []
         ranked: Dict[Tuple[str, int], Tuple[Tuple[int, int], Statement]] = {}
-        for node in self._reached():
-            for choice in self._choices(node):
-                statement = self._statement(choice)
-                if statement is None:
-                    continue
-                weight = (_likely(statement), self._distance(node))
-                key = (statement.file, statement.line)
-                if key not in ranked or weight < ranked[key][0]:
-                    ranked[key] = (weight, statement)
-        return [statement for _, statement in sorted(ranked.values(), key=lambda pair: pair[0])]
+        choices = [(self._distance(node), choice) for node in self._reached() for choice in self._choices(node)]
+        for distance, choice in sorted(choices, key=lambda pair: pair[0])[:_MOST]:
+            statement = self._statement(choice)
+            if statement is None:
+                continue
+            weight = (_likely(statement), distance)
+            key = (statement.file, statement.line)
+            if key not in ranked or weight < ranked[key][0]:
+                ranked[key] = (weight, statement)
+        statements = [statement for _, statement in sorted(ranked.values(), key=lambda pair: pair[0])]
+        # Callbacks are called in one order on all ranks, as a rule: a condition inside one is the better answer.
+        return [statement for statement in statements if statement.kind != "call"] or statements
 
     def _reached(self) -> List[FlowNode]:
         """Return the nodes that a rank can come by behind the shared entry; all of them if there is none."""
@@ -161,38 +170,51 @@ class _Search:
         waiting = list(self._starts)
         while waiting:
             node = waiting.pop()
-            for after in _all_after(node):
+            for after in self._all_after(node):
                 if after not in reached and after not in self._stops:
                     reached[after] = None
                     waiting.append(after)
         return list(reached)
 
+    def _edges(self, node: FlowNode) -> List[FlowEdge]:
+        if node.is_first and self._has_turns:
+            return [edge for edge in node.after if edge.taken]
+        return node.after
+
+    def _all_after(self, node: FlowNode) -> List[FlowNode]:
+        after = [edge.node for edge in self._edges(node)]
+        return [*after, node.thrown] if node.thrown is not None else after
+
     def _leads(self, node: FlowNode) -> Tuple[bool, bool]:
         return node in self._far[0], node in self._far[1]
 
     def _distance(self, node: FlowNode) -> int:
-        steps = [min((far[after] for after in _all_after(node) if after in far), default=_FAR) for far in self._far]
+        steps = [min((far[after] for after in self._all_after(node) if after in far), default=_FAR) for far in self._far]
         return sum(steps)
 
     def _choices(self, node: FlowNode) -> Iterator[_Choice]:
-        if node.kind == "handlers":
-            yield from self._entered(node, [edge.node for edge in node.after])
-        elif len(node.after) > 1 and node.kind in _BRANCHES and self._part([edge.node for edge in node.after]):
-            yield _Choice(node, self._taken(node.after), tuple(edge.node for edge in node.after))
-        if node.thrown is not None and node.after:
-            yield from self._entered(node.thrown, [edge.node for edge in node.after], is_thrown=True)
+        edges = self._edges(node)
+        after = [edge.node for edge in edges]
+        if node.kind in _BRANCHES and not _is_fixed(node) and self._part(after):
+            yield _Choice(node, self._taken(edges), tuple(after))
+        if node.thrown is not None:
+            yield from self._entered(node.thrown, after)
+        elif node.kind == "raise" and isinstance(node.part, ast.Raise):
+            yield from self._entered(after[0], [])
 
     def _part(self, after: Sequence[FlowNode]) -> bool:
         """Tell whether these ways lead to the two sides, and not all of them alike."""
         leads = {self._leads(node) for node in after} - {(False, False)}
         return len(leads) > 1 and any(first for first, _ in leads) and any(second for _, second in leads)
 
-    def _entered(self, node: FlowNode, others: Sequence[FlowNode], is_thrown: bool = False) -> Iterator[_Choice]:
-        """Yield the handlers that take a rank elsewhere than what others go on with."""
-        for handler in _handlers(node):
-            usual = others if is_thrown else [other for other in others if other is not handler]
-            if self._part([handler, *usual]) and len({self._leads(each) for each in usual} | {self._leads(handler)}) > 1:
-                rest = [FlowEdge(each, False) for each in usual]
+    def _entered(self, node: FlowNode, usual: Sequence[FlowNode]) -> Iterator[_Choice]:
+        """Yield the handlers that take a rank elsewhere than it goes without an exception."""
+        handlers = _handlers(node)
+        leading = [each for each in usual if any(self._leads(each))]
+        for handler in handlers:
+            others = leading or [other for other in handlers if other is not handler]
+            if self._leads(handler) not in set(map(self._leads, others)) and self._part([handler, *others]):
+                rest = [FlowEdge(each, False) for each in others]
                 yield _Choice(handler, self._taken([FlowEdge(handler, True), *rest]), (handler,))
 
     def _taken(self, edges: Sequence[FlowEdge]) -> Tuple[Optional[bool], Optional[bool]]:
@@ -217,7 +239,7 @@ class _Search:
             line,
             kind,
             _text(node, parts, frame.module),
-            names_in(parts),
+            names_in(parts, frame.module),
             hint,
             getattr(function, "name", "<module>"),
             choice.taken,
@@ -232,16 +254,11 @@ def _hint(kind: str, parts: Sequence[ast.AST], function: Function, module: Sourc
 
 def _likely(statement: Statement) -> int:
     """Return 0 for what depends on a rank's own values, more for what is alike on all ranks more often."""
-    if statement.kind == "except":
+    if statement.kind == "except" or (statement.kind == "for" and statement.hint):
         return 1
     if statement.kind == "call":
         return 3
     return 0 if statement.hint else 2
-
-
-def _all_after(node: FlowNode) -> List[FlowNode]:
-    after = [edge.node for edge in node.after]
-    return [*after, node.thrown] if node.thrown is not None else after
 
 
 def _handlers(node: FlowNode) -> List[FlowNode]:
@@ -256,7 +273,20 @@ def _handlers(node: FlowNode) -> List[FlowNode]:
             if edge.node not in seen and node.kind in ("handlers", "escape"):
                 seen.add(edge.node)
                 waiting.append(edge.node)
+        if node.outer is not None and node.outer not in seen:
+            seen.add(node.outer)
+            waiting.append(node.outer)
     return handlers
+
+
+def _is_fixed(node: FlowNode) -> bool:
+    """Tell whether a loop has equally many turns on all ranks: it goes over what is written there."""
+    over = getattr(node.part, "iter", None)
+    if isinstance(over, (ast.List, ast.Tuple)):
+        return not any(isinstance(element, ast.Starred) for element in over.elts)
+    if not isinstance(over, ast.Call) or getattr(over.func, "id", "") != "range":
+        return False
+    return all(isinstance(argument, ast.Constant) for argument in over.args)
 
 
 def _shown(node: FlowNode) -> Optional[Tuple[int, List[ast.AST]]]:
@@ -272,20 +302,20 @@ def _shown(node: FlowNode) -> Optional[Tuple[int, List[ast.AST]]]:
         return part.lineno, [part.type] if part.type is not None else []
     if whole is not None:
         is_test = isinstance(owner, (ast.If, ast.While, ast.Assert)) and owner.test is whole
-        line = owner.lineno if is_test and owner is not None else getattr(whole, "lineno", node.first)  # type: ignore[attr-defined]
-        return line, [whole.test] if isinstance(whole, ast.IfExp) else [whole]
+        condition = whole.test if isinstance(whole, ast.IfExp) else whole
+        return getattr(owner if is_test else condition, "lineno", node.first), [condition]
     return node.first or getattr(part, "lineno", 0), [part]
 
 
 def _jump(arms: Sequence[FlowNode]) -> Tuple[str, int]:
     """Return what one of the arms of a decision ends with."""
-    for node in arms:
+    for arm in arms:
+        node: Optional[FlowNode] = arm
         while node is not None:
             if node.kind in ("return", "break", "continue", "raise") and isinstance(node.part, ast.stmt):
                 return node.kind, node.first
-            if len(node.after) != 1 or node.after[0].is_back:
-                break
-            node = node.after[0].node
+            is_straight = len(node.after) == 1 and not node.after[0].is_back
+            node = node.after[0].node if is_straight else None
     return "", 0
 
 

@@ -5,22 +5,26 @@ of `finally` is there once for each way through it.
 """
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.standing.source_trees import FUNCTIONS, Function, called, own_nodes
 
-_MOST = 60_000  # Nodes; nested `finally` doubles them at each level.
+_MOST = 20_000  # Nodes; nested `finally` doubles them at each level.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_MAY_RAISE = (ast.Call, ast.Subscript, ast.Await, ast.Import, ast.ImportFrom, ast.For, ast.AsyncFor, ast.Div, ast.Assert)
+_MAY_RAISE = (ast.Call, ast.Subscript, ast.Await, ast.For, ast.AsyncFor, ast.Div, ast.Assert)
 _EXITS = {("sys", "exit"), ("os", "_exit"), ("os", "abort"), ("", "exit"), ("", "quit")}
+_PLAIN = frozenset(  # Calls in which no rank meets another, as conditions make them.
+    "abs any all bool float getattr hasattr int isinstance len max min range round str sum enumerate zip print item get exists isfile isdir join "
+    "time monotonic perf_counter now random rand randint uniform choice isfinite isnan isinf get_rank is_initialized".split()
+)
 _EVERYTHING = ("BaseException", "Exception")
 _TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _MATCH = getattr(ast, "Match", ())
 
 
-class TooLarge(Exception):
+class FlowTooLargeError(Exception):
     """The graph of a function would have too many nodes."""
 
 
@@ -42,7 +46,25 @@ class FlowEdge(NamedTuple):
 class FlowNode:
     """One statement, or a part of it."""
 
-    __slots__ = ("after", "calls", "first", "inside", "kind", "last", "owner", "part", "place", "raises", "thrown", "whole", "yields")
+    __slots__ = (
+        "after",
+        "again",
+        "calls",
+        "first",
+        "inside",
+        "is_first",
+        "is_resumed",
+        "kind",
+        "last",
+        "outer",
+        "owner",
+        "part",
+        "place",
+        "raises",
+        "thrown",
+        "whole",
+        "yields",
+    )
 
     def __init__(self, kind: str, part: Optional[ast.AST], owner: Optional[ast.AST], inside: Tuple[Arm, ...]) -> None:
         self.kind = kind
@@ -54,13 +76,18 @@ class FlowNode:
         self.after: List[FlowEdge] = []
         self.thrown: Optional[FlowNode] = None  # Where an exception of it is handled.
         self.calls: Tuple[str, ...] = ()
+        self.outer: Optional[FlowNode] = None  # Of a `finally` on the way of an exception: where that is handled then.
         self.raises = self.yields = False
+        self.is_resumed = False  # The head of a loop over a generator that goes on behind its `yield`.
+        self.again: Optional[FlowNode] = None  # Of a first head: the head of the later turns.
+        self.is_first = False  # The head of a `for` as it is entered: whether there is a turn at all.
         self.place = 0
 
     def copy(self, kind: str) -> "FlowNode":
         """Return a node for the same source."""
         node = FlowNode(kind, self.part, self.owner, self.inside)
         node.first, node.last, node.place, node.whole = self.first, self.last, self.place, self.whole
+        node.is_first, node.again = self.is_first, self.again
         return node
 
 
@@ -68,7 +95,7 @@ class Flow:
     """The graph of a function. `escape` is where exceptions leave it."""
 
     def __init__(self, function: Function) -> None:
-        """May raise TooLarge, and RecursionError for expressions that are nested too deeply."""
+        """May raise FlowTooLargeError, and RecursionError for expressions that are nested too deeply."""
         self.function = function
         self.nodes: List[FlowNode] = []
         self.entry, self.exit, self.escape = (self.node(kind, None, None, ()) for kind in ("entry", "exit", "escape"))
@@ -77,7 +104,7 @@ class Flow:
     def node(self, kind: str, part: Optional[ast.AST], owner: Optional[ast.AST], inside: Tuple[Arm, ...]) -> FlowNode:
         """Return a new node."""
         if len(self.nodes) >= _MOST:
-            raise TooLarge
+            raise FlowTooLargeError
         node = FlowNode(kind, part, owner, inside)
         node.place = len(self.nodes)
         self.nodes.append(node)
@@ -86,11 +113,14 @@ class Flow:
     def at(self, line: int, name: str = "") -> List[FlowNode]:
         """Return the nodes in which a frame at this line may be; `name` is what it calls there."""
         nodes = [node for node in self.nodes if node.first <= line <= node.last]
+        named = [node for node in nodes if name and name in node.calls]
+        if named:
+            return named
         calling = [node for node in nodes if node.calls]
-        narrow = min((node.last - node.first for node in calling or nodes), default=0)
-        narrowest = [node for node in calling or nodes if node.last - node.first == narrow]
-        named = [node for node in calling if name in node.calls]
-        return named or narrowest
+        entering = [node for node in calling if not set(node.calls) <= _PLAIN]
+        likely = entering or calling or nodes
+        narrow = min((node.last - node.first for node in likely), default=0)
+        return [node for node in likely if node.last - node.first == narrow]
 
 
 _Ends = List[Tuple[FlowNode, Optional[bool]]]
@@ -118,11 +148,9 @@ class _Builder:
         self._own: Set[int] = set()  # The parts of the current statement that are nodes of their own.
 
     def function(self, function: Function) -> None:
-        ends: _Ends = [(self._flow.entry, None)]
-        if isinstance(function, ast.Lambda):
-            node, ends = self._valued("", function.body, function, ends)
-        else:
-            ends = self._suite(function.body, ends)
+        start: _Ends = [(self._flow.entry, None)]
+        is_lambda = isinstance(function, ast.Lambda)
+        ends = self._valued("", function.body, function, start)[1] if is_lambda else self._suite(function.body, start)  # type: ignore[arg-type]
         self._join(ends, self._flow.exit)
 
     # --- nodes
@@ -167,9 +195,7 @@ class _Builder:
             return self._operands(part, owner, ends)
         if isinstance(part, ast.IfExp):
             yes, no = self._test("conditional", part.test, owner, ends, part)
-            for ends, value in ((yes, part.body), (no, part.orelse)):
-                ends[:] = self._valued("", value, owner, ends)[1]
-            return yes + no
+            return self._valued("", part.body, owner, yes)[1] + self._valued("", part.orelse, owner, no)[1]
         if isinstance(part, _COMPREHENSIONS):
             return self._comprehension(part, owner, ends)
         for child in ast.iter_child_nodes(part):
@@ -189,14 +215,13 @@ class _Builder:
         left: _Ends = []
         head: Optional[FlowNode] = None
         for level in part.generators:  # type: ignore[attr-defined]
-            ends = self._choices(level.iter, owner, ends)
-            inner = self._add("for", level, owner, ends)
+            inner, turn, over = self._head(level, level.iter, owner, ends)
             outer, head = head, inner
             if outer is None:
-                left.append((inner, False))
+                left += over
             else:
-                self._join([(inner, False)], outer, is_back=True)
-            ends = [(inner, True)]
+                self._join(over, outer, is_back=True)
+            ends = turn
             for condition in level.ifs:
                 ends, no = self._test("if", condition, owner, ends, condition)
                 self._join(no, inner, is_back=True)
@@ -248,7 +273,7 @@ class _Builder:
         if isinstance(statement, _LOOPS):
             return self._for(statement, ends)
         if isinstance(statement, _TRY):
-            return self._try(statement, ends)  # type: ignore[arg-type]
+            return self._try(statement, ends)
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             return self._with(statement, ends)
         if _MATCH and isinstance(statement, _MATCH):
@@ -286,9 +311,15 @@ class _Builder:
         return self._turns(statement, head, yes, no)
 
     def _for(self, statement: ast.AST, ends: _Ends) -> _Ends:
-        ends = self._choices(statement.iter, statement, ends)  # type: ignore[attr-defined]
-        head = self._add("for", statement, statement, ends)
-        return self._turns(statement, head, [(head, True)], [(head, False)])
+        head, turn, over = self._head(statement, statement.iter, statement, ends)  # type: ignore[attr-defined]
+        return self._turns(statement, head, turn, over)
+
+    def _head(self, part: ast.AST, over: ast.AST, owner: ast.AST, ends: _Ends) -> Tuple[FlowNode, _Ends, _Ends]:
+        """Add the head of a loop, once as it is entered and once for its later turns; return the latter, and where both go on."""
+        first = self._add("for", part, owner, self._choices(over, owner, ends))
+        head = self._add("for", part, owner, [])
+        first.is_first, first.again = True, head
+        return head, [(first, True), (head, True)], [(first, False), (head, False)]
 
     def _turns(self, statement: ast.AST, head: FlowNode, turn: _Ends, over: _Ends) -> _Ends:
         loop = _Loop(head, [])
@@ -329,6 +360,7 @@ class _Builder:
         behind = outer
         if statement.finalbody:
             behind = self._add("handlers", None, statement, [])
+            behind.outer = outer or self._flow.escape
             self._around.append(after)
         catcher = self._add("handlers", None, statement, []) if statement.handlers else behind
         self._catcher = catcher
@@ -423,10 +455,8 @@ def _without(roots: List[ast.AST], own: Set[int]) -> Iterator[ast.AST]:
 
 def _chooses(part: ast.AST) -> bool:
     """Tell whether an expression evaluates a call only at times."""
-    for node in own_nodes(iter([part])):
-        if isinstance(node, (ast.BoolOp, ast.IfExp, *_COMPREHENSIONS)) and _calls(node):
-            return True
-    return False
+    choices = (node for node in own_nodes(iter([part])) if isinstance(node, (ast.BoolOp, ast.IfExp, *_COMPREHENSIONS)))
+    return any(map(_calls, choices))
 
 
 def _calls(part: ast.AST) -> bool:
@@ -443,14 +473,3 @@ def _ends_program(statement: ast.stmt) -> bool:
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or getattr(handler.type, "id", "") in _EVERYTHING
-
-
-def predecessors(nodes: Sequence[FlowNode], is_normal: bool = False) -> Dict[FlowNode, List[FlowNode]]:
-    """Return for each node those from which it is reached; without exceptions if that is asked."""
-    before: Dict[FlowNode, List[FlowNode]] = {node: [] for node in nodes}
-    for node in nodes:
-        for edge in node.after:
-            before[edge.node].append(node)
-        if node.thrown is not None and not is_normal:
-            before[node.thrown].append(node)
-    return before

@@ -1,7 +1,7 @@
 """The job's source as syntax trees: which function holds a line, and what the lines say."""
 
 import ast
-from typing import Callable, Dict, Iterator, List, Optional, Union
+from typing import Callable, Dict, Iterator, List, Optional, Set, Union
 
 from ddp_probe.reading import job_source
 from ddp_probe.reading.job_source import JobFile
@@ -20,7 +20,9 @@ class SourceModule:
         self.changed = job_file.changed
         self._text = job_file.text
         self._lines: List[str] = []
-        self._functions: Optional[List[ast.AST]] = None
+        self._functions: Optional[List[Function]] = None
+        self._imported: Optional[Set[str]] = None
+        self._by_name: Optional[Dict[str, List[Function]]] = None
 
     @property
     def lines(self) -> List[str]:
@@ -29,7 +31,7 @@ class SourceModule:
             self._lines = self._text.split("\n")
         return self._lines
 
-    def functions(self) -> List[ast.AST]:
+    def functions(self) -> List[Function]:
         """Return every function and lambda of the file."""
         if self._functions is None:
             self._functions = [node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.Lambda))]
@@ -43,12 +45,25 @@ class SourceModule:
         holders = [node for node in self.functions() if isinstance(node, wanted) and _holds(node, line)]
         if not holders:
             return None if is_lambda else self.tree
-        return max(holders, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))  # type: ignore[return-value]
+        return max(holders, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
 
     def named(self, name: str) -> Optional[Function]:
         """Return the function of this name, if there is only one."""
-        named = [node for node in self.functions() if getattr(node, "name", "") == name]
-        return named[0] if len(named) == 1 else None  # type: ignore[return-value]
+        if self._by_name is None:
+            self._by_name = {}
+            for node in self.functions():
+                self._by_name.setdefault(getattr(node, "name", ""), []).append(node)
+        named = self._by_name.get(name, ())
+        return named[0] if len(named) == 1 else None
+
+    def imported(self) -> Set[str]:
+        """Return the names that imports of the file give to modules and to what is in them."""
+        if self._imported is None:
+            self._imported = set()
+            for node in ast.walk(self.tree):
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    self._imported.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        return self._imported
 
     def calls(self, name: str) -> Iterator[ast.Call]:
         """Yield each call of a function or method of this name."""
@@ -74,6 +89,7 @@ class SourceTrees:
         self._when = when
         self._read = read
         self._modules: Dict[str, Optional[SourceModule]] = {}
+        self._functions: Dict[LedgerSite, Optional[Function]] = {}
 
     def module(self, file: str) -> Optional[SourceModule]:
         """Return a file of the job, changed or not; None if it is not here or is not Python."""
@@ -99,6 +115,11 @@ class SourceTrees:
 
     def function(self, site: LedgerSite) -> Optional[Function]:
         """Return the function in which a frame was; None if the source is not here, has changed or has another function there."""
+        if site not in self._functions:
+            self._functions[site] = self._function(site)
+        return self._functions[site]
+
+    def _function(self, site: LedgerSite) -> Optional[Function]:
         module = self.unchanged(site.file)
         if module is None:
             return None

@@ -1,11 +1,10 @@
 """The graphs of all functions that some ways pass through, joined where one calls the next: the ways of two ranks in one graph."""
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
-
 import ast
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.flow import Flow, FlowEdge, FlowNode, TooLarge
+from ddp_probe.standing.flow import Flow, FlowEdge, FlowNode, FlowTooLargeError
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees, called, is_generator
 
 Way = Tuple[LedgerSite, ...]
@@ -17,6 +16,9 @@ _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _UNNAMED = frozenset(
     "forward __call__ __init__ __enter__ __exit__ __iter__ __next__ __getitem__ __len__ __del__ <lambda> wrapper inner wrapped".split()
 )
+
+
+_LINE: Way = (LedgerSite(),)  # Of a way that ends in the function at hand.
 
 
 class Frame(NamedTuple):
@@ -45,7 +47,7 @@ class WovenFlow:
         branches = [_Branch(way, label) for label, way in enumerate(ways)]
         try:
             self.root = self._weave(branches, False, 0)
-        except (TooLarge, RecursionError):
+        except (FlowTooLargeError, RecursionError):
             self.root = None
 
     @property
@@ -66,10 +68,11 @@ class WovenFlow:
         for branch in branches:
             if not self._place(frame, branch, calls):
                 return None
-        for node in [each for each in frame.flow.nodes if each.kind == "for" and each not in calls]:
-            self._generator_by_name(frame, node, depth)
+        for node in frame.flow.nodes:
+            if node.kind == "for" and node.is_first and node not in calls:
+                self._generator_by_name(frame, node, depth)
         for node, inside in calls.items():
-            if not self._join(frame, node, inside, is_caught, depth):
+            if not node.is_resumed and not self._join(frame, node, inside, is_caught, depth):
                 return None
         return frame
 
@@ -81,7 +84,7 @@ class WovenFlow:
             if is_caught and node.raises and node.thrown is None:
                 node.thrown = flow.escape
         if len(self.frame_of) > 200_000:
-            raise TooLarge
+            raise FlowTooLargeError
         return frame
 
     def _place(self, frame: Frame, branch: _Branch, calls: Dict[FlowNode, List[_Branch]]) -> bool:
@@ -99,14 +102,12 @@ class WovenFlow:
                 if node in calls:
                     calls[node].append(branch)
             return True
-        node = nodes[-1]
-        calls.setdefault(node, [_Branch(frame_way(other), label) for label, other in self._ending(node)]).append(branch)
+        for node in nodes:
+            calls.setdefault(node, [_Branch(_LINE, label) for label in self._ending(node)]).append(branch)
         return True
 
-    def _ending(self, node: FlowNode) -> Iterator[Tuple[int, FlowNode]]:
-        for label, nodes in enumerate(self.ends):
-            if node in nodes:
-                yield label, node
+    def _ending(self, node: FlowNode) -> List[int]:
+        return [label for label, nodes in enumerate(self.ends) if node in nodes]
 
     # --- calls
 
@@ -126,7 +127,7 @@ class WovenFlow:
                 return False
             child.flow.escape.after.append(FlowEdge(node.thrown or frame.flow.escape))
             children.append((group[0].way[0], child))
-        if len(children) == 1 and not own and node.kind == "for" and is_generator(children[0][1].flow.function):
+        if len(children) == 1 and node.is_first and is_generator(children[0][1].flow.function):
             self._turn_by_turn(node, children[0][1])
             return True
         rest = self._split(frame, node)
@@ -201,21 +202,20 @@ class WovenFlow:
                 return
 
     @staticmethod
-    def _turn_by_turn(node: FlowNode, generator: Frame) -> None:
+    def _turn_by_turn(first: FlowNode, generator: Frame) -> None:
         """Let a loop go on behind each `yield` of a generator, and end when that returns."""
-        bodies = [edge for edge in node.after if edge.taken]
-        over = [edge for edge in node.after if not edge.taken]
-        node.kind, node.after = "", [FlowEdge(generator.flow.entry)]
-        for each in generator.flow.nodes:
-            if each.yields:
-                node.after += [edge._replace(is_back=True) for edge in each.after]
-                each.after = bodies
+        head = first.again
+        turn = [edge for edge in first.after if edge.taken]
+        over = [edge for edge in first.after if not edge.taken]
+        first.kind, first.is_first, first.after = "", False, [FlowEdge(generator.flow.entry)]
+        resumed: List[FlowEdge] = []
+        for node in generator.flow.nodes:
+            if node.yields:
+                resumed += node.after
+                node.after = turn
         generator.flow.exit.after += over
-
-
-def frame_way(node: FlowNode) -> Way:
-    """Return a way that ends in a node."""
-    return (LedgerSite("", node.first, ""),)
+        if head is not None:
+            head.kind, head.after, head.is_resumed = "", resumed, True
 
 
 def without_comprehensions(way: Way) -> Way:
