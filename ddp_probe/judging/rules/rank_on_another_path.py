@@ -264,9 +264,7 @@ def _abort(run: Run, process: LoggedProcess) -> str:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost the connection %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
-    return (
-        "%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; %s."
-    ) % (
+    return ("%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; %s.") % (
         capital("; ".join(parts)),
         _members(ranks(run.processes)),
         "the collectives are not recorded" if standings_of(run).unknown or not standings_of(run).ranks else "their ledgers show none that differs",
