@@ -55,9 +55,9 @@ class Arms:
     def statement(self, site: LedgerSite) -> str:
         """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
         module = self._sources.unchanged(site.file)
-        holders = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt)] if module is not None else []
-        holders = [node for node in holders if node.lineno <= site.line <= (node.end_lineno or 0)]
-        return ast.dump(max(holders, key=lambda node: node.lineno)) if holders else ""
+        nodes = ast.walk(module.tree) if module is not None else iter(())
+        holding = [node for node in nodes if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or node.lineno)]
+        return ast.dump(max(holding, key=lambda node: node.lineno)) if holding else ""
 
     def passed_by(self, made: LedgerSite, usual: LedgerSite) -> Optional[Decision]:
         """Return the `if` that holds the first call, if whoever makes it comes to the second one next, and the others go there directly."""

@@ -1,7 +1,7 @@
 """Which rank left the sequence that all ranks share, and at which entry: calls and passes of all ranks side by side.
 
 A rank that skips a backward pass hangs nobody at that point: its next pass meets the one that the others make now, and only the last pass of all
-waits. So the sequences are walked from a common entry on. Where they differ, the walk looks for the place at which both go on alike. If as many
+waits. So the sequences are walked from a common entry on. If they differ, the walk looks for the place at which both go on alike. If as many
 calls and passes that can meet lie in between on both sides, the ranks only play other parts there; else they have parted.
 """
 
@@ -18,7 +18,7 @@ from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
 LOADER, EXCEPTION = "dataloader", "exception"
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
-_ALIKE = 6  # So many entries must be alike there, or all that follow on one side.
+_ALIKE = 6  # This many entries must be alike there, or all that follow on one side.
 _LONGEST = 128  # Entries of the past that are compared.
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 

@@ -151,8 +151,7 @@ def _departs(departure: Departure) -> str:
 
 def _leaves(left: SequenceParting) -> str:
     """Say at which entry a rank left the sequence of the others, and which statement decided."""
-    statements = left.decision.statements if left.decision is not None else ()
-    why = ", decided at %s:%d" % (os.path.basename(statements[0].file), statements[0].line) if statements else ""
+    why = _decided(left)
     if left.fewer:
         return "has made %d backward passes %s than the others for as many forwards" % (abs(left.fewer), "fewer" if left.fewer > 0 else "more")
     if left.is_caught:
@@ -160,6 +159,14 @@ def _leaves(left: SequenceParting) -> str:
     if left.made is not None and left.made.ends_loader:
         return "has no further batch, when the others went on to %s%s" % (_entry(left.usual), why)
     return "went on to %s, when the others went on to %s%s" % (_entry(left.made), _entry(left.usual), why)
+
+
+def _decided(left: SequenceParting) -> str:
+    if left.decision is None:
+        return ""
+    statement = left.decision.statements[0]
+    how = "decided" if left.decision.is_sure else "most likely decided"
+    return "; %s by '%s' at %s:%d" % (how, statement.text, os.path.basename(statement.file), statement.line)
 
 
 def _entry(entry: Optional[Entry]) -> str:
