@@ -36,7 +36,7 @@ class Statement(NamedTuple):
 
 
 class Deciding(NamedTuple):
-    """Where two ways part: the function that both pass through last, their lines in it, and the statements that can have decided."""
+    """The place at which two ways part: the function that both pass through last, their lines in it, and the statements that can have decided."""
 
     function: str
     file: str

@@ -74,7 +74,7 @@ class FlowNode:
         self.whole: Optional[ast.AST] = None  # The condition of which it is a part.
         self.first = self.last = 0
         self.after: List[FlowEdge] = []
-        self.thrown: Optional[FlowNode] = None  # Where an exception of it is handled.
+        self.thrown: Optional[FlowNode] = None  # What handles an exception of it.
         self.calls: Tuple[str, ...] = ()
         self.outer: Optional[FlowNode] = None  # Of a `finally` on the way of an exception: where that is handled then.
         self.raises = self.yields = False
