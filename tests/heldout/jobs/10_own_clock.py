@@ -15,11 +15,11 @@ def prepare_cache():
 
 
 class Trainer:
-    def __init__(self, every=3.0):
+    def __init__(self, model, every=6.0):
         self.every = every
         self.last_logged = time.monotonic()
-        self.model = DDP(nn.Sequential(nn.Linear(9, 9), nn.ReLU(), nn.Linear(9, 1)))
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         self.losses = []
 
     def log(self):
@@ -46,9 +46,10 @@ class Trainer:
 def main():
     dist.init_process_group("gloo", timeout=timedelta(seconds=int(os.environ.get("PATIENCE", "8"))))
     torch.manual_seed(0)
+    model = DDP(nn.Sequential(nn.Linear(9, 9), nn.ReLU(), nn.Linear(9, 1)))
     if dist.get_rank() == 0:
         prepare_cache()
-    Trainer().run(200)
+    Trainer(model).run(200)
     dist.destroy_process_group()
 
 

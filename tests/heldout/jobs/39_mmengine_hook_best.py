@@ -49,6 +49,7 @@ class BestLoss(Hook):
 
 
 def main():
+    torch.cuda.set_device = lambda device: None  # MMEngine sets a card whatever the backend is; this host has none.
     Runner(
         model=Regressor(),
         work_dir=os.path.join(tempfile.gettempdir(), "points"),

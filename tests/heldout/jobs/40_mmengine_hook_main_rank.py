@@ -50,6 +50,7 @@ class GradientSummary(Hook):
 
 
 def main():
+    torch.cuda.set_device = lambda device: None  # MMEngine sets a card whatever the backend is; this host has none.
     Runner(
         model=Model(),
         work_dir=os.path.join(tempfile.gettempdir(), "numbers"),
