@@ -6,7 +6,7 @@ from ddp_probe.judging.ledgers import as_site, spoken_name
 from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Statement
-from ddp_probe.standing.sequence import EXCEPTION, LOADER, Entry, SequenceParting
+from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
@@ -64,7 +64,7 @@ def _after(left: SequenceParting) -> str:
     return " after %s" % spoken_entry(left.shared) if left.shared is not None else ""
 
 
-def spoken_entry(entry: Optional[Entry]) -> str:
+def spoken_entry(entry: Optional[SequenceEntry]) -> str:
     """Return an entry with its number and its line."""
     if entry is None:
         return "nothing that is recorded"

@@ -26,7 +26,7 @@ Way = Tuple[LedgerSite, ...]
 _Label = Tuple[object, ...]
 
 
-class Entry(NamedTuple):
+class SequenceEntry(NamedTuple):
     """A call or a pass in the sequence of a rank; `number` is how often the pass was entered, or the number of the call in its group."""
 
     op: str
@@ -54,12 +54,12 @@ class SequenceParting(NamedTuple):
 
     ranks: Tuple[int, ...]  # Those that left the sequence; all, if nothing tells which have.
     others: Tuple[int, ...]
-    shared: Optional[Entry]  # The last entry that all made.
-    made: Optional[Entry]  # None if a rank has made nothing more.
-    usual: Optional[Entry]
+    shared: Optional[SequenceEntry]  # The last entry that all made.
+    made: Optional[SequenceEntry]  # None if a rank has made nothing more.
+    usual: Optional[SequenceEntry]
     is_sure: bool  # Whether it is known which side left.
-    before: Optional[Entry] = None  # An earlier entry that only the first side made, and that brought it here.
-    trail: Tuple[Optional[Entry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
+    before: Optional[SequenceEntry] = None  # An earlier entry that only the first side made, and that brought it here.
+    trail: Tuple[Optional[SequenceEntry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
     decision: Optional[Deciding] = None
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
@@ -76,17 +76,17 @@ class SequenceParting(NamedTuple):
         return self.decision.statements[0].hint if self.decision is not None and self.decision.statements else ""
 
 
-def entries(records: Iterable[Record]) -> List[Entry]:
+def entries(records: Iterable[Record]) -> List[SequenceEntry]:
     """Return what is compared of a sequence: what the main thread does, without calls inside calls and in a signal's handler."""
     kept = [record for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
     return [_entry(record, is_last=record is kept[-1]) for record in kept]
 
 
-def _entry(record: Record, *, is_last: bool) -> Entry:
+def _entry(record: Record, *, is_last: bool) -> SequenceEntry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (not is_last or record.op == LOADER)  # The last one raises because the others are gone.
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    return Entry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
+    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -104,7 +104,7 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     return left._replace(decision=_decision(standings, left)) if left is not None else None
 
 
-def parted_before(sequences: Mapping[int, Sequence[Entry]]) -> Optional[SequenceParting]:
+def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[SequenceParting]:
     """Return the ranks that parted before their rings begin: they have made fewer backward passes for as many forwards, or more."""
     first = min(sequences)
     ranks_of: Dict[int, List[int]] = {}
@@ -119,7 +119,7 @@ def parted_before(sequences: Mapping[int, Sequence[Entry]]) -> Optional[Sequence
     return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
 
 
-def _fewer_backward(one: Sequence[Entry], other: Sequence[Entry]) -> int:
+def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> int:
     """Return how many backward passes fewer than the first rank another has made for as many forwards, from a common entry on."""
     starts = _common_start(one, other)
     numbers = [{entry.op: entry.number for entry in reversed(side[start:])} for side, start in zip((one, other), starts)]
@@ -154,7 +154,7 @@ def _sequence(standing: LedgerStanding) -> Sequence[Record]:
     return [record for record in records if record.entered_ns >= begins]
 
 
-def part(sequences: Mapping[int, Sequence[Entry]]) -> Optional[SequenceParting]:
+def part(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[SequenceParting]:
     """Return where these sequences part first: each is compared with that of the first rank."""
     first, *rest = sorted(sequences)
     waits_in_forward = any(sequence and sequence[-1].op == FORWARD for sequence in sequences.values())
@@ -207,7 +207,7 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
 class _Walk:
     """Two sequences side by side, from the first entry that both hold."""
 
-    def __init__(self, one: Sequence[Entry], other: Sequence[Entry], counts_forward: bool) -> None:
+    def __init__(self, one: Sequence[SequenceEntry], other: Sequence[SequenceEntry], counts_forward: bool) -> None:
         starts = _common_start(one, other)
         self.sides = (one[starts[0] :], other[starts[1] :])
         by_way = all(len(entry.way) for side in self.sides for entry in side)
@@ -216,7 +216,7 @@ class _Walk:
         self._counts_forward = counts_forward
         self._is_ddp = any(entry.op == FORWARD for side in self.sides for entry in side)
 
-    def entry(self, side: int, place: int) -> Optional[Entry]:
+    def entry(self, side: int, place: int) -> Optional[SequenceEntry]:
         """Return an entry of a side, if it has made as many."""
         return self.sides[side][place] if 0 <= place < len(self.sides[side]) else None
 
@@ -263,7 +263,7 @@ class _Walk:
                 meetings[(entry.op if entry.is_pass else "", entry.group)] += 1
         return meetings
 
-    def _can_meet(self, entry: Entry, is_shared: bool) -> bool:
+    def _can_meet(self, entry: SequenceEntry, is_shared: bool) -> bool:
         """Tell whether ranks can meet in an entry. A forward that only one rank ever makes is its own, unless buffers are sent in it."""
         if not entry.is_pass:
             return entry.op not in PAIRED and entry.op not in _ABOUT_GROUPS
@@ -290,7 +290,7 @@ class _Walk:
         return known.index(False) if known[0] != known[1] else -1
 
 
-def _common_start(one: Sequence[Entry], other: Sequence[Entry]) -> Tuple[int, int]:
+def _common_start(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> Tuple[int, int]:
     """Return the places from which both sequences hold the same; a ring has lost its first entries."""
     places = {(entry.op, entry.group, entry.number): place for place, entry in enumerate(other)}
     for place, entry in enumerate(one):
@@ -300,7 +300,7 @@ def _common_start(one: Sequence[Entry], other: Sequence[Entry]) -> Tuple[int, in
     return 0, 0
 
 
-def _label(entry: Entry, by_way: bool) -> _Label:
+def _label(entry: SequenceEntry, by_way: bool) -> _Label:
     return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.raised
 
 

@@ -11,7 +11,7 @@ from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
 from ddp_probe.standing import rank_standing
 from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
-from ddp_probe.standing.sequence import Entry, SequenceParting
+from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
 
@@ -169,7 +169,7 @@ def _decided(left: SequenceParting) -> str:
     return "; %s by '%s' at %s:%d" % (how, statement.text, os.path.basename(statement.file), statement.line)
 
 
-def _entry(entry: Optional[Entry]) -> str:
+def _entry(entry: Optional[SequenceEntry]) -> str:
     if entry is None:
         return "nothing that is recorded"
     where = " at %s:%d" % (os.path.basename(entry.site.file), entry.site.line) if entry.site.file else ""
