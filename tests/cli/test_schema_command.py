@@ -60,7 +60,7 @@ def test_every_field_and_code_is_printed(capsys: pytest.CaptureFixture[str]) -> 
     """Each field and each code of the declaration is in the layout once, with what it means."""
     layout = _printed(capsys, "ledger")
     fields = [field["name"] for area in layout["areas"] for field in area["fields"]]
-    areas = (ledger_schema.PHASE, ledger_schema.SUM, ledger_schema.STEP, ledger_schema.RECORD)
+    areas = (ledger_schema.PHASE, ledger_schema.SUM, ledger_schema.STEP, ledger_schema.PASS, ledger_schema.RECORD)
     declared = (ledger_schema.HEADER, ledger_schema.TEXT, *areas)
     assert fields == [field.name for fields in declared for field in fields]
     codes = [code["name"] for listed in layout["codes"].values() for code in listed]
