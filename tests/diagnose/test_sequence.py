@@ -4,14 +4,14 @@ from collections import Counter
 from typing import List
 
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.sequence import Entry, part, parted_before
+from ddp_probe.standing.sequence import SequenceEntry, part, parted_before
 
 _LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barrier": 30, "all_reduce": 20}
 
 
-def _made(text: str) -> List[Entry]:
+def _made(text: str) -> List[SequenceEntry]:
     """Return the entries of a line such as `forward backward optimizer*3 barrier@30 forward!`: ! raised, @ at another line."""
-    entries: List[Entry] = []
+    entries: List[SequenceEntry] = []
     counts: Counter[str] = Counter()
     for word in text.split():
         raised = word.endswith("!")
@@ -20,7 +20,7 @@ def _made(text: str) -> List[Entry]:
         is_pass = op not in ("barrier", "all_reduce")
         number = counts[op] if is_pass else counts["calls"]
         way = (LedgerSite("train.py", int(line or _LINES[op]), "main"),)
-        entries.append(Entry(op, number, way, is_pass, raised, "" if is_pass else "all", 0 if is_pass else 2))
+        entries.append(SequenceEntry(op, number, way, is_pass, raised, "" if is_pass else "all", 0 if is_pass else 2))
     return entries
 
 
