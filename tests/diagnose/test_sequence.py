@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import List
 
+from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.sequence import SequenceEntry, part, parted_before
+from ddp_probe.standing.sequence import SequenceEntry, entries, part, parted_before
 
 _LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barrier": 30, "all_reduce": 20}
 
@@ -123,3 +124,13 @@ def test_passes_that_were_skipped_before_the_ring_begins_are_counted() -> None:
     assert two is not None
     assert not two.is_sure
     assert parted_before({0: whole[3:], 1: whole[1:], 2: whole[2:]}) is None
+
+
+def test_a_pass_that_its_last_call_ends_has_not_been_caught() -> None:
+    """A forward raises with the collective in it that timed out: the rank did not go on. If it makes a further batch, it did."""
+    lines = ["ledger 0 forward at train.py:45 raised", "ledger 0 all_gather at train.py:16 raised", "ledger 0 dataloader at train.py:40 open"]
+    (data,) = ledger_text.written(lines).values()
+    forward, batch, gather = sorted(whole_ledger.parse(data).sequence, key=lambda record: ("forward", "dataloader", "all_gather").index(record.op))
+    forward = forward._replace(left_ns=gather.left_ns + 10)
+    assert [entry.raised for entry in entries([forward, gather])] == [False, False]
+    assert [entry.raised for entry in entries([forward, gather, batch])] == [True, True, False]
