@@ -5,6 +5,7 @@ The first of these jobs is the one with which docs/hangs.md begins.
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -82,7 +83,12 @@ def _job(tmp_path: Path, source: str, ledger: str, *, ended: bool = False) -> Di
     events: List[Dict[str, Any]] = []
     for rank in (0, 1) if ended else ():
         events += [{"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"}, {"event": "process.end", "rank": rank, "exit_code": 0}]
-    return judge(from_lines("\n".join([*map(json.dumps, events), *ledger.replace("@", "%s:" % file).splitlines()])))
+    return judge(from_lines("\n".join([*map(json.dumps, events), *_placed(ledger, file).splitlines()])))
+
+
+def _placed(ledger: str, file: Path) -> str:
+    """Return the lines of a ledger with the file at each @, in quotes: the folder may have a space in its name."""
+    return re.sub(r"@(\S+)", lambda place: "'%s:%s'" % (file, place[1]), ledger)
 
 
 def _step(ranks: str) -> str:

@@ -50,7 +50,7 @@ HANGS = {
     "08_circle_of_groups": Hang(("groups[rank])",), "groups[rank])"),
     "08_dataset_blocks_in_main": Hang(('open("shard.fifo"',), _BACKWARD),
     "08_dataset_blocks_in_worker": Hang(("in enumerate(loader)",), _BACKWARD),
-    "08_backward_skipped_on_one_rank": Hang(("    dist.barrier()",), "loss.backward()"),
+    "08_backward_skipped_on_one_rank": Hang(("if not torch.isfinite(loss)",), "loss.backward()", ledger=("    dist.barrier()",)),
     "08_fsdp1_step_skipped": Hang(("dist.barrier()",), "model(inputs)"),
     "08_fsdp2_step_skipped": Hang(("dist.barrier()",), "model(inputs)"),
     "10_rank_never_started": Hang((), _GROUP),
