@@ -21,7 +21,7 @@ _HOW = (
 )
 _LIMIT = "A record is some thirty stores and three look-ups in Python."
 SHARE = Question("step-ledger", "the ledger's share of that step", "cost", "%", 0.5, "", _LIMIT)
-RECORD = Question("ledger-record", "one record of a collective, begin and end", "cost", "µs", 3.0, "The least of 80 rounds of 400 calls.", _LIMIT)
+RECORD = Question("ledger-record", "one record of a collective, begin and end", "cost", "µs", 2.0, "The least of 80 rounds of 400 calls.", _LIMIT)
 PHASE = Question("ledger-phase", "one phase, begin and end", "cost", "µs", 3.0, "The same.", _LIMIT)
 _APART = "CPU time of the thread, least of rounds with the ledger and without that take turns; %s."
 SUMS = Question(
