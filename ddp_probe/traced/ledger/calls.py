@@ -86,7 +86,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     plain, parameter = torch.Tensor, torch.nn.Parameter  # torch itself answers for their attributes.
     modes = getattr(sys.modules.get("torch._C"), "_len_torch_function_stack", None) or int  # int() is 0: torch before 2.0 has no modes
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
-    site, way_to = finder(file)
+    place_of = finder(file)
     layout = schema.layout(schema.RECORD)
     pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
     left = schema.offset(schema.RECORD, "left") // 8
@@ -115,7 +115,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             else:
                 count, tensors, dtype, device = describe(payload, dtypes, devices)
             peer = -1 if peer is NO_PEER else _peer(op, peer, group_peer, known)
-            line = site()
+            line, way = place_of()
             flags = thread.flags
             if line > LINE:
                 flags |= line >> 32 << schema.SIGNAL_BITS
@@ -141,7 +141,6 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 row = row_of(op, known, line) if op < 300 else None
                 numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
                 seq = numbers.next()
-            way = 0 if outer else way_to()
             index = number()
             at = start + (index & mask) * size
             pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, way, line, 0, peer, tensors, op, dtype, device, flags, index)

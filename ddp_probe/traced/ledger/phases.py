@@ -139,7 +139,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
 
     As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
     """
-    site, way_to = finder(file)
+    place_of = finder(file)
     layout = schema.layout(schema.PHASE)
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
     left, counted = [schema.offset(schema.PHASE, name) // 8 for name in ("left", "count")]
@@ -169,7 +169,8 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                         threads[thread] = token = thread, now, thread.waited, 0, 0
                     words[counted_at] = count
                 else:
-                    line, way, index = site() & LINE, way_to(), pass_number()
+                    line, way = place_of()
+                    line, index = line & LINE, pass_number()
                     pass_at = pass_start + (index & mask) * pass_size
                     threads[thread] = token = thread, now, thread.waited, index, pass_at >> 3
                     pack(mapped, row, count, now, 0, count, line, thread.flags, count)

@@ -8,7 +8,7 @@ import _signal  # type: ignore[import-not-found]  # typeshed leaves it out. The 
 import sys
 from functools import partial
 from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ddp_probe.shared import ledger_schema
 from ddp_probe.shared.masks import masked
@@ -19,7 +19,6 @@ from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _FRAMES = 100
 _CODES = 10_000  # code objects that are distinguished; a program that compiles in a loop has no end of them
-_WRAPPERS = (None,) * 6  # how many functions of torch's between the job and the call are passed without a call of ours
 _NEVER_THE_JOBS = (*BETWEEN, *PROBE)
 _bases, _contents = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__  # A metaclass may answer for them.
 LINE = (1 << 32) - 1
@@ -31,55 +30,53 @@ _LONGEST_WAY = 32  # lines of the job that a way has at most: the innermost
 _WAYS = 1000  # different ways that are kept; each is a text of some 30 bytes
 
 
-class Finder(NamedTuple):
-    """What finds where a call comes from; to be called by what a watched function calls."""
-
-    site: Callable[[], int]
-    """Return the number of the job's line, with the signal above it."""
-    way: Callable[[], int]
-    """Return the number of the way to that line; 0 if it is not known."""
+Place = Tuple[int, int]
+"""The number of the job's line, with the signal above it, and that of the way to it; 0 for what is not known."""
+_NOWHERE = (0, 0)
 
 
-def finder(file: LedgerFile) -> Finder:  # noqa: C901, PLR0915  # One closure costs less than the attributes of a class.
-    """Return closures, as an attribute costs as much as the rest of a step."""
+def finder(file: LedgerFile) -> Callable[[], Place]:  # noqa: C901, PLR0915  # One closure costs less than the attributes of a class.
+    """Return what finds the place that called its caller's caller; closures, as an attribute costs as much as the rest of a step."""
     codes: Dict[int, Optional[Dict[int, int]]] = {}  # by id(code): the numbers by instruction, None if the code is not the job's own
     kept: List[Any] = []  # the code objects, so that no other one gets their ids
     unknown: Any = {}  # of a code that has not been met
-    known: Any = codes.get
     frame_of = sys._getframe
-    ways: Any = {}  # the numbers of ways by what their frames add up to
-    known_way = ways.get
-    of_ways: List[Any] = []  # the code objects of known ways
+    places: Any = {}  # by what their frames add up to
+    known = places.get
+    of_places: List[Any] = []  # the code objects of their frames
 
-    def find_way() -> int:
+    def find() -> Place:
         """Add up the frames: building a key of them would cost more than all the rest. Other frames that add up to the same are not met."""
-        frame: Any = frame_of(2)
+        try:
+            frame: Any = frame_of(3)
+        except ours(ValueError):  # A thread has nothing but the call to run.
+            return _NOWHERE
         total = 0
         for _ in _DEPTH:
-            if frame is None:
-                break
             total += id(frame.f_code) * (frame.f_lasti + 3)
             frame = frame.f_back
-        number = known_way(total)
-        return number if number is not None else learn_way(total, frame_of(2))
+            if frame is None:
+                break
+        return known(total) or learn_place(total, frame_of(3))
 
-    def learn_way(total: int, start: FrameType) -> int:
-        if len(ways) >= _WAYS:
-            return 0
+    def learn_place(total: int, start: FrameType) -> Place:
+        line = search(start)
+        if not 0 < line <= LINE or len(places) >= _WAYS:
+            return line, 0  # In a handler each call is looked at.
         walked: Optional[FrameType] = start
         lines: List[int] = []
         passed: List[CodeType] = []
         while walked is not None and len(passed) < len(_DEPTH):
             passed.append(walked.f_code)
-            line = line_of(walked)
-            if line is not None:
-                lines.append(line)
+            number = line_of(walked)
+            if number is not None:
+                lines.append(number)
             walked = walked.f_back
-        text = " ".join(["%d" % line for line in reversed(lines[:_LONGEST_WAY])])
-        number = file.text(ledger_schema.WAY, text) if lines and all(lines) else 0
-        of_ways.append(passed)
-        ways[total] = number
-        return number
+        text = " ".join(["%d" % number for number in reversed(lines[:_LONGEST_WAY])])
+        way = file.text(ledger_schema.WAY, text) if lines and all(lines) else 0
+        of_places.append(passed)
+        place = places[total] = line, way
+        return place
 
     def line_of(frame: FrameType) -> Optional[int]:
         """Return the number of the line at which a frame of the job stands; None for any other frame."""
@@ -89,20 +86,6 @@ def finder(file: LedgerFile) -> Finder:  # noqa: C901, PLR0915  # One closure co
         if found is None:
             return None
         return found.get(frame.f_lasti) or file.text(ledger_schema.SITE, _line(frame))
-
-    def find() -> int:
-        try:
-            frame: Any = frame_of(3)
-        except ours(ValueError):  # A thread has nothing but the call to run.
-            return 0
-        for _ in _WRAPPERS:
-            lines = known(id(frame.f_code), unknown)
-            if lines is not None:
-                return lines.get(frame.f_lasti) or search(frame_of(3))
-            frame = frame.f_back
-            if frame is None:
-                break
-        return search(frame_of(3))
 
     def search(start: FrameType) -> int:
         walked, is_new = start, False
@@ -140,7 +123,7 @@ def finder(file: LedgerFile) -> Finder:  # noqa: C901, PLR0915  # One closure co
         found, _ = call_path(frame)
         return 0 if found is None else file.text(ledger_schema.SITE, "%s\n%d\n%s" % (found.file, found.line, found.function))
 
-    return Finder(find, find_way)
+    return find
 
 
 def _line(frame: FrameType) -> str:
