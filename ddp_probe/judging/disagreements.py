@@ -73,12 +73,18 @@ def _behind(standings: Standings, group: str, number: int) -> List[int]:
 
 def disagreements(run: Run) -> Iterator[Undecided]:
     """Yield what has to be answered before a run is clear, the strongest evidence alone."""
-    standings = standings_of(run)
+    undecided = disagreement(standings_of(run))
+    if undecided is not None:
+        yield undecided
+
+
+def disagreement(standings: Standings) -> Optional[Undecided]:
+    """Return the strongest evidence that ranks which have all ended well did not do the same; None if there is none."""
     for ask in (_raised, _unequal, _inside, _phases, _steps, _lines):
         undecided = ask(standings)
         if undecided is not None:
-            yield undecided
-            return
+            return undecided
+    return None
 
 
 def _raised(standings: Standings) -> Optional[Undecided]:

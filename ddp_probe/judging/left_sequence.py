@@ -1,6 +1,6 @@
 """How a sentence says where ranks left the sequence that all share, which statement of the job decided, and what to change there."""
 
-from typing import Optional
+from typing import List, Optional
 
 from ddp_probe.judging.ledgers import as_site, spoken_name
 from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
@@ -26,38 +26,57 @@ _FLAGS = {
     EXCEPTION: ": failed = torch.tensor(float(caught)); dist.all_reduce(failed, op=dist.ReduceOp.MAX), and take the branch by failed",
 }
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
+_TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
 def told(left: SequenceParting) -> str:
-    """Say at which entry the ranks left, what the others did there, and what decided."""
-    return "%s%s%s" % (_departed(left), _repeated(left), decided(left))
-
-
-def _departed(left: SequenceParting) -> str:
+    """Say which statement decided, at which entry the ranks left, and what the others did there."""
     if left.fewer:
-        fewer = counted(abs(left.fewer), "backward pass", "backward passes")
-        if not left.is_sure:
-            return "For as many forwards, one of %s has made %s fewer than another: they parted before the entries that the ledgers still hold." % (
-                named(left.ranks),
-                fewer,
-            )
-        said = "%s %s made %s %s than %s for as many forwards: they parted before the entries that the ledgers still hold."
-        which = "fewer" if left.fewer > 0 else "more"
-        return said % (capital(named(left.ranks)), by_number(left.ranks, "has", "have"), fewer, which, named(left.others))
+        return _before_the_ring(left)
     if not left.is_sure:
         sides = "one side went on to %s, and the other to %s" % (spoken_entry(left.usual), spoken_entry(left.made))
-        return "Their sequences part%s: %s." % (_after(left), sides)
-    who, others = capital(named(left.ranks)), named(left.others)
-    went = by_number(left.others, "goes", "go")
-    if left.made is not None and left.made.ends_loader:
-        said = "%s left the others%s: its DataLoader%s had no further batch, and %s %s on to %s."
-        return said % (who, _after(left), at(as_site(left.made.site)), others, went, spoken_entry(left.usual))
+        return "Their sequences part%s: %s.%s" % (_after(left), sides, _decided(left))
+    who = "%s left the others" % capital(named(left.ranks))
+    statement = _sure_statement(left)
+    if statement is None:
+        return "%s%s%s%s" % (who, _departed(left, ""), _repeated(left), _decided(left))
+    return "%s at %s:%s%s%s" % (who, _shown(statement), _departed(left, ","), _repeated(left), _in_generator(left))
+
+
+def _in_generator(left: SequenceParting) -> str:
+    """Name what decided in the generator whose end is the end of the loop."""
+    decision = left.decision
+    if decision is None or decision.loop is None:
+        return ""
+    shown = [_shown(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
+    return " Its generator decides that by %s." % listed(shown, _MOST_STATEMENTS)
+
+
+def _before_the_ring(left: SequenceParting) -> str:
+    fewer = counted(abs(left.fewer), "backward pass", "backward passes")
+    if not left.is_sure:
+        said = "For as many forwards, one of %s has made %s fewer than another: they parted before the entries that the ledgers still hold."
+        return said % (named(left.ranks), fewer)
+    said = "%s %s made %s %s than %s for as many forwards: they parted before the entries that the ledgers still hold."
+    which = "fewer" if left.fewer > 0 else "more"
+    return said % (capital(named(left.ranks)), by_number(left.ranks, "has", "have"), fewer, which, named(left.others))
+
+
+def _departed(left: SequenceParting, comma: str) -> str:
+    """Say what the ranks that left and the others did; the clause comes behind a colon with a comma, or behind the ranks."""
+    others = named(left.others)
+    it, its = by_number(left.ranks, "it", "they"), by_number(left.ranks, "its", "their")
     if left.made is not None and left.is_caught:
-        said = "%s left the others at %s, which raised; the exception was caught and it went on, while %s returned from it."
-        return said % (who, spoken_entry(left.made), others)
-    said = "%s left the others%s: it went on to %s, and %s %s on to %s."
-    return said % (who, _after(left), spoken_entry(left.made), others, went, spoken_entry(left.usual))
+        if comma:
+            return " %s caught what %s raised and went on, while %s returned from it." % (it, spoken_entry(left.made), others)
+        return " at %s, which raised; the exception was caught and %s went on, while %s returned from it." % (spoken_entry(left.made), it, others)
+    go_on = "%s %s on to %s" % (others, by_number(left.others, "goes", "go"), spoken_entry(left.usual))
+    start = "%s%s" % (_after(left), comma) if left.shared is not None else ""
+    if left.made is not None and left.made.ends_loader:
+        ended = "%s DataLoader%s had no further batch" % (its, at(as_site(left.made.site)))
+        return "%s%s %s, and %s." % (start, "" if comma else ":", ended, go_on)
+    return "%s%s %s went on to %s, and %s." % (start, "" if comma else ":", it, spoken_entry(left.made), go_on)
 
 
 def _after(left: SequenceParting) -> str:
@@ -79,13 +98,29 @@ def _repeated(left: SequenceParting) -> str:
     return " Before, it alone took %s." % spoken_entry(before) if before is not None else ""
 
 
-def decided(left: SequenceParting) -> str:
+def deciding_statements(left: SequenceParting) -> List[Statement]:
+    """Return the statements that decided, or can have: the loop before those in its generator."""
+    if left.decision is None:
+        return []
+    loop = [left.decision.loop] if left.decision.loop is not None else []
+    return [*loop, *left.decision.statements]
+
+
+def _sure_statement(left: SequenceParting) -> Optional[Statement]:
+    """Return the statement that decided, if no other can have."""
+    decision = left.decision
+    if decision is None:
+        return None
+    return decision.loop or (decision.statements[0] if len(decision.statements) == 1 else None)
+
+
+def _decided(left: SequenceParting) -> str:
     """Name the statement that decided, or those that can have."""
     decision = left.decision
     if decision is None or not decision.statements:
         return ""
     shown = [_shown(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
-    if decision.is_sure or len(decision.statements) == 1:
+    if len(shown) == 1:
         return " What decided: %s." % shown[0]
     return " One of these decided, the most likely first: %s." % listed(shown, _MOST_STATEMENTS)
 
@@ -100,6 +135,9 @@ def remedy(left: SequenceParting) -> str:
     if left.made is not None and left.made.ends_loader:
         return _EVEN
     line = _line(left)
+    statement = _sure_statement(left)
+    if statement is not None and statement.kind == "for":
+        return _TURNS % line
     if left.hint in _REMEDIES:
         change = _REMEDIES[left.hint] % _FLAGS[left.hint]
         return "Before line %d, %s%s" % (line, change[:1].lower(), change[1:]) if line else change
@@ -113,4 +151,5 @@ def statement_site(statement: Statement) -> Site:
 
 def _line(left: SequenceParting) -> int:
     statements = left.decision.statements if left.decision is not None else ()
-    return statements[0].line if statements else 0
+    statement = _sure_statement(left) or (statements[0] if statements else None)
+    return statement.line if statement is not None else 0

@@ -3,6 +3,7 @@
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.judging import left_sequence
+from ddp_probe.judging.disagreements import disagreement
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
 from ddp_probe.judging.rule import Evidence
@@ -19,10 +20,12 @@ from ddp_probe.shared.schema import Site
 from ddp_probe.standing import splits
 from ddp_probe.standing.arms import rank_branch
 from ddp_probe.standing.rank_standing import PATIENCE
+from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
 
 _LINES = 3  # Lines of each side.
+_MOST = 6  # Pieces of evidence about a sequence.
 
 
 def of_kind(run: Run, *kinds: str) -> Optional[Split]:
@@ -104,6 +107,23 @@ def evidence(run: Run, parting: Split) -> List[Evidence]:
     if parting.blame != parting.here and any(_has_own_line(standings.ranks[rank]) for rank in parting.there):
         shown = [*_first(parting.there), *parting.here[:1]]  # The report shows the source of the first line.
     return [stands(run, rank) for rank in shown]
+
+
+def sequence_evidence(run: Run, left: SequenceParting, rest: Sequence[Evidence]) -> List[Evidence]:
+    """Return the statement that decided, what both sides did there, and the rest, each line once: the report shows the source of the first."""
+    items = [*_left_sequence(run, left), *rest]
+    lines = {(item.site.file, item.site.line) if item.site is not None else ("", 0): item for item in reversed(items)}
+    return [item for item in items if item in lines.values()][:_MOST]
+
+
+def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
+    standings = standings_of(run).ranks
+    for statement in left_sequence.deciding_statements(left)[:2]:
+        yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), statement.text)
+    for entry, rank in ((left.made, left.ranks[0]), (left.usual, (left.others or left.ranks)[-1])):
+        site = as_site(entry.site) if entry is not None else None
+        if entry is not None and site is not None:
+            yield Evidence(standings[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
 
 
 def stands(run: Run, rank: int) -> Evidence:
@@ -216,8 +236,14 @@ def _split(run: Run, standings: Standings) -> Optional[Split]:
         return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
     if stall is None:
-        return splits.of_sequence(standings) if aborted(run) or explained(run) else None
+        return splits.of_sequence(standings) if aborted(run) or explained(run) or _disagree(standings) else None
     return splits.by_sequence(standings, _in_a_branch(standings, stall) or stall)
+
+
+def _disagree(standings: Standings) -> bool:
+    """Tell whether all ranks have ended well, and their ledgers show that they did not do the same."""
+    ended = all(standing.left is not None and standing.left.failure is None for standing in standings.ranks.values())
+    return ended and disagreement(standings) is not None
 
 
 def _by_source(parted: Split) -> Optional[Split]:

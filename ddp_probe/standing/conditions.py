@@ -22,7 +22,8 @@ _WORDS = (
     ),
     ("data", r"(?:^|_)(?:batch|batches|sample|samples|loader|dataloader|dataset|data|images|inputs|labels|targets|len|StopIteration|tokens)(?:_|$)"),
 )
-_MATCHERS = [*((hint, re.compile(pattern)) for hint, pattern in _DIRECT), ("rank", re.compile(_RANK_WORDS, re.IGNORECASE))]
+_MATCHERS = [(hint, re.compile(pattern)) for hint, pattern in _DIRECT]
+_RANK_MATCHER = re.compile(_RANK_WORDS, re.IGNORECASE)
 _WORD_MATCHERS = [(hint, re.compile(pattern, re.IGNORECASE)) for hint, pattern in _WORDS]
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)
 _BACK = 2  # Assignments that are followed back from a name.
@@ -56,7 +57,8 @@ def hint_of(parts: Sequence[ast.AST], function: Function, module: SourceModule) 
     level = list(parts)
     seen: Set[int] = set()
     for _ in range(_BACK + 1):
-        hint = _shown([*level, *_returned_by(level, module)], _MATCHERS) or _shown(level, _WORD_MATCHERS)
+        computed = [*level, *_returned_by(level, module)]
+        hint = _shown(computed, _MATCHERS) or _rank_shown(computed) or _shown(level, _WORD_MATCHERS)
         if hint:
             return hint
         level = [part for part in _computed_from(level, function) if id(part) not in seen][:_MOST]
@@ -70,6 +72,23 @@ def _shown(parts: Sequence[ast.AST], matchers: Sequence[Tuple[str, "re.Pattern[s
         if any(map(matcher.search, words)):
             return hint
     return "data" if matchers is _WORD_MATCHERS and any(map(_asks_for_none, parts)) else ""
+
+
+def _rank_shown(parts: Sequence[ast.AST]) -> str:
+    """Return "rank" if the rank itself is asked about; a value that is computed from it, or an element with that index, is each rank's own data."""
+    waiting = list(parts)
+    while waiting:
+        node = waiting.pop()
+        word = getattr(node, "id", None) or getattr(node, "attr", None)
+        if isinstance(word, str) and _RANK_MATCHER.search(word):
+            return "rank"
+        if isinstance(node, ast.Call):
+            waiting.append(node.func)
+        elif isinstance(node, ast.Subscript):
+            waiting.append(node.value)
+        elif not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(node))
+    return ""
 
 
 def _identifiers(part: ast.AST) -> Iterator[str]:

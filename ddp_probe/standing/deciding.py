@@ -33,6 +33,7 @@ class Statement(NamedTuple):
     taken: Tuple[Optional[bool], Optional[bool]] = (None, None)  # Of each side: whether the condition was true; None if both can lead there.
     jump: str = ""  # What the arm of one side ends with: break, continue, return, raise.
     jump_line: int = 0
+    side: int = -1  # The side that jumped, or that came to the `except`: 0 or 1; -1 if it is neither, or not known.
 
 
 class Deciding(NamedTuple):
@@ -44,6 +45,7 @@ class Deciding(NamedTuple):
     is_sure: bool  # One statement is left.
     one_line: int  # 0 if the rank has left the function.
     other_line: int
+    loop: Optional[Statement] = None  # Over the generator that all of the statements are in: it has ended on one side.
 
 
 def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None) -> Optional[Deciding]:
@@ -97,13 +99,17 @@ def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[D
     if woven.root is None:
         return None
     # A `for` without a turn is rare: it is asked about if nothing else can have decided.
-    statements = _Search(woven, has_turns=True).statements() or _Search(woven, has_turns=False).statements()
+    search = _Search(woven, has_turns=True)
+    statements = search.statements()
+    if not statements:
+        search = _Search(woven, has_turns=False)
+        statements = search.statements()
     if not statements:
         return None
     common = _depth(source, ways[:2])
     sites = [way[common] if common is not None and common < len(way) else root._replace(line=0) for way in ways[:2]]
     site = next((each for each in sites if each.line), root)
-    return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line)
+    return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line, search.ended_loop())
 
 
 class _Choice(NamedTuple):
@@ -120,6 +126,7 @@ class _Search:
     def __init__(self, woven: WovenFlow, has_turns: bool) -> None:
         self._woven = woven
         self._has_turns = has_turns
+        self._loops: List[Optional[FlowNode]] = []  # Of each statement that can have decided: the loop over its generator.
         self._before: Dict[FlowNode, List[FlowNode]] = {node: [] for node in woven.nodes}
         for node in woven.nodes:
             for after in self._all_after(node):
@@ -154,6 +161,7 @@ class _Search:
             statement = self._statement(choice)
             if statement is None:
                 continue
+            self._loops.append(self._woven.loop_of.get(id(self._woven.frame_of[choice.node].flow)))
             weight = (_likely(statement), distance)
             key = (statement.file, statement.line)
             if key not in ranked or weight < ranked[key][0]:
@@ -161,6 +169,13 @@ class _Search:
         statements = [statement for _, statement in sorted(ranked.values(), key=lambda pair: pair[0])]
         # Callbacks are called in one order on all ranks, as a rule: a condition inside one is the better answer.
         return [statement for statement in statements if statement.kind != "call"] or statements
+
+    def ended_loop(self) -> Optional[Statement]:
+        """Return the loop whose generator has returned on one side, if all that can have decided is in that generator."""
+        loop = self._loops[0] if self._loops else None
+        if loop is None or any(other is not loop for other in self._loops):
+            return None
+        return self._statement(_Choice(loop, (None, None), ()))
 
     def _reached(self) -> List[FlowNode]:
         """Return the nodes that a rank can come by behind the shared entry; all of them if there is none."""
@@ -245,7 +260,18 @@ class _Search:
             choice.taken,
             jump,
             jump_line,
+            self._side(choice, kind),
         )
+
+    def _side(self, choice: _Choice, kind: str) -> int:
+        """Return the side that the arm with a jump leads to, or the handler; -1 if that is not one side alone."""
+        if kind == "except":
+            return choice.taken.index(True) if choice.taken.count(True) == 1 else -1
+        for arm in choice.arms:
+            leads = self._leads(arm)
+            if leads[0] != leads[1] and _jump([arm])[0]:
+                return leads.index(True)
+        return -1
 
 
 def _hint(kind: str, parts: Sequence[ast.AST], function: Function, module: SourceModule) -> str:

@@ -61,6 +61,7 @@ class SequenceParting(NamedTuple):
     before: Optional[SequenceEntry] = None  # An earlier entry that only the first side made, and that brought it here.
     trail: Tuple[Optional[SequenceEntry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
     decision: Optional[Deciding] = None
+    sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
     @property
@@ -103,7 +104,17 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
         if earlier is not None:
             return earlier
     left = part(sequences)
-    return left._replace(decision=_decision(standings, left)) if left is not None else None
+    return _by_statement(left._replace(decision=_decision(standings, left))) if left is not None else None
+
+
+def _by_statement(left: SequenceParting) -> SequenceParting:
+    """Blame the side that the one statement which decided led out of the common way: by a jump, or into an `except`."""
+    decision = left.decision
+    if left.is_sure or not left.sides or decision is None or len(decision.statements) != 1 or decision.statements[0].side < 0:
+        return left
+    if decision.statements[0].side == 0:
+        return left._replace(ranks=left.sides[0], others=left.sides[1], is_sure=True)
+    return left._replace(ranks=left.sides[1], others=left.sides[0], made=left.usual, usual=left.made, is_sure=True)
 
 
 def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[SequenceParting]:
@@ -133,8 +144,9 @@ def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]
 def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Deciding]:
     """Return the statement between the last entry that both sides made and the next of each; a rank that has ended has made its last."""
     made, usual, shared = left.trail
-    one = made.way if made is not None else _end(standings, left.ranks)
-    other = usual.way if usual is not None else _end(standings, left.others)
+    ranks, others = left.sides or (left.ranks, left.others)
+    one = made.way if made is not None else _end(standings, ranks)
+    other = usual.way if usual is not None else _end(standings, others)
     if one is None or other is None:
         return None
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
@@ -193,12 +205,14 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
     shared = walk.entry(0, fork.one - 1)
     made = [walk.entry(0, fork.one), walk.entry(1, fork.other)]
     if side < 0:
-        return SequenceParting(tuple(sorted((*here, *there))), (), shared, made[1], made[0], False, trail=(made[1], made[0], shared))
+        trail = walk.next_compared(1, fork.other), walk.next_compared(0, fork.one), shared
+        ranks = tuple(sorted((*here, *there)))
+        return SequenceParting(ranks, (), shared, made[1], made[0], False, trail=trail, sides=(tuple(there), tuple(here)))
     mine, usual, before = made[side], made[1 - side], None
-    trail = mine, usual, shared
+    places = (fork.one, fork.other)
+    trail = walk.next_compared(side, places[side]), walk.next_compared(1 - side, places[1 - side]), shared
     if mine is not None and mine.raised:
-        places = (fork.one + 1, fork.other + 1)
-        trail = walk.entry(side, places[side]), usual if mine.ends_loader else walk.entry(1 - side, places[1 - side]), mine
+        trail = walk.entry(side, places[side] + 1), usual if mine.ends_loader else walk.entry(1 - side, places[1 - side] + 1), mine
     extra = fork.extra[side]
     if mine is not None and mine.ends_loader and extra is not None:
         before = walk.entry(side, extra.places[side])
@@ -222,22 +236,49 @@ class _Walk:
         """Return an entry of a side, if it has made as many."""
         return self.sides[side][place] if 0 <= place < len(self.sides[side]) else None
 
+    def next_compared(self, side: int, place: int) -> Optional[SequenceEntry]:
+        """Return the next entry that the other side makes too, or that ranks can meet in; what only one side ever makes shows no other branch."""
+        for at in range(place, min(place + _MOST_SKIPPED, len(self.sides[side]))):
+            is_shared = self.labels[side][at][:-1] in self._lines[1 - side]
+            if is_shared or self._can_meet(self.sides[side][at], is_shared):
+                return self.sides[side][at]
+        return self.entry(side, place)
+
     def fork(self) -> Optional[_Fork]:
         """Return where they part; None if one side is the beginning of the other."""
         one, other = 0, 0
         extra: List[Optional[_Extra]] = [None, None]
+        lacking: List[Optional[_Fork]] = [None, None]
         while one < len(self.labels[0]) and other < len(self.labels[1]):
             if self.labels[0][one] == self.labels[1][other]:
                 one, other = one + 1, other + 1
                 continue
             skipped = self._skipped(one, other)
             if skipped is None or not self._is_even(one, other, skipped):
-                return _Fork(one, other, (extra[0], extra[1]))
+                return self._began_before(_Fork(one, other, (extra[0], extra[1])), lacking)
             for side, place in ((0, one), (1, other)):
                 if extra[side] is None and any(entry.op == LOADER for entry in self.sides[side][place : place + skipped[side]]):
                     extra[side] = _Extra((one, other))
+                if not skipped[side] and lacking[side] is None and self._is_shared(1 - side, (one, other), skipped):
+                    lacking[side] = _Fork(one, other)
             one, other = one + skipped[0], other + skipped[1]
         return None
+
+    def _is_shared(self, side: int, places: Tuple[int, int], skipped: Tuple[int, int]) -> bool:
+        """Tell whether a side has made an entry here that the other side makes elsewhere."""
+        begin = places[side]
+        return any(label[:-1] in self._lines[1 - side] for label in self.labels[side][begin : begin + skipped[side]])
+
+    def _began_before(self, fork: _Fork, lacking: Sequence[Optional[_Fork]]) -> _Fork:
+        """Return the earlier place at which a side lacks an entry that the other made, if it takes another turn now and the other has left the loop.
+
+        It has done a turn twice, or once more, and has not finished it the first time.
+        """
+        places = (fork.one, fork.other)
+        repeats = [self.labels[side][places[side]] in self.labels[side][: places[side]] for side in (0, 1)]
+        if repeats[0] == repeats[1]:
+            return fork
+        return lacking[repeats.index(True)] or fork
 
     def _skipped(self, one: int, other: int) -> Optional[Tuple[int, int]]:
         """Return how many entries of each side lie before both go on alike, the fewest."""

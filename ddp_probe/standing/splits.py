@@ -62,9 +62,11 @@ def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optiona
 
 def by_sequence(standings: LedgerStandings, found: Split) -> Split:
     """Return a split with the entry at which ranks left the sequence before it; who left is to blame, and not who waits."""
-    if found.kind not in _ONLY_MEETING:
+    if found.kind not in (*_ONLY_MEETING, LEFT):
         return found
     left = parted_sequences(standings)
+    if found.kind == LEFT:
+        return found._replace(sequence=left) if left is not None and left.is_sure else found
     return _left(found, left) if left is not None else found
 
 

@@ -43,6 +43,7 @@ class WovenFlow:
         self._sources = sources
         self.frame_of: Dict[FlowNode, Frame] = {}
         self.ends: List[List[FlowNode]] = [[] for _ in ways]
+        self.loop_of: Dict[int, FlowNode] = {}  # By the graph of a generator: the loop over it.
         self.root: Optional[Frame] = None
         branches = [_Branch(way, label) for label, way in enumerate(ways)]
         try:
@@ -128,7 +129,7 @@ class WovenFlow:
             child.flow.escape.after.append(FlowEdge(node.thrown or frame.flow.escape))
             children.append((group[0].way[0], child))
         if len(children) == 1 and node.is_first and is_generator(children[0][1].flow.function):
-            self._turn_by_turn(node, children[0][1])
+            self._turn_by_turn(frame, node, children[0][1])
             return True
         rest = self._split(frame, node)
         names = [site.function.rpartition(".")[2] for site, _ in children]
@@ -198,12 +199,14 @@ class WovenFlow:
         for call in ast.walk(node.part.iter):
             function = frame.module.named(called(call)) if isinstance(call, ast.Call) else None
             if function is not None and is_generator(function) and function is not frame.flow.function:
-                self._turn_by_turn(node, self._frame(frame.file, frame.module, function, node.thrown is not None))
+                self._turn_by_turn(frame, node, self._frame(frame.file, frame.module, function, node.thrown is not None))
                 return
 
-    @staticmethod
-    def _turn_by_turn(first: FlowNode, generator: Frame) -> None:
+    def _turn_by_turn(self, frame: Frame, first: FlowNode, generator: Frame) -> None:
         """Let a loop go on behind each `yield` of a generator, and end when that returns."""
+        loop = first.copy("for")
+        self.loop_of[id(generator.flow)] = loop
+        self.frame_of[loop] = frame
         head = first.again
         turn = [edge for edge in first.after if edge.taken]
         over = [edge for edge in first.after if not edge.taken]

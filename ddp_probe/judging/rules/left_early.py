@@ -2,9 +2,11 @@
 
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.disagreements import Abandoned, abandoned
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
+from ddp_probe.judging.parted import sequence_evidence, split
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
 from ddp_probe.judging.who import ranks
@@ -68,7 +70,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if unequal_exchange is not None:
         yield unequal_exchange
         return
-    if len(guilty) * 2 > len(run.ranks):
+    parting = split(run)
+    left = parting.sequence if parting is not None and parting.sequence is not None and parting.sequence.is_sure else None
+    if left is None and len(guilty) * 2 > len(run.ranks):
         yield RULE.undecided(
             "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
             % (capital(named(guilty)), first.rank, stood(first)),
@@ -76,14 +80,18 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         )
         return
     earliest = min(gone, key=lambda left: left.when)
+    who_lost = (first.rank, stood(first), lasting(first.when - earliest.when))
+    ended = "%s ended without an exception%s%s" % (capital(named(guilty)), _code(run, earliest), _how(earliest))
+    verdict = "%s; rank %s was still %s and lost the connection %s later." % (ended, *who_lost)
+    remedy = _STAY % named(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest)
+    ends = _evidence(earliest, lost)
     yield RULE.found(
-        ranks=guilty,
-        verdict="%s ended without an exception%s%s; rank %s was still %s and lost the connection %s later."
-        % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), lasting(first.when - earliest.when)),
-        evidence=_evidence(earliest, lost),
+        ranks=left.ranks if left is not None else guilty,
+        verdict="%s %s" % (verdict, left_sequence.told(left)) if left is not None else verdict,
+        evidence=sequence_evidence(run, left, ends) if left is not None else ends,
         when=earliest.when,
         explains=lost,
-        remedy=_STAY % named(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest),
+        remedy=left_sequence.remedy(left) if left is not None and left.decision is not None else remedy,
     )
 
 

@@ -2,8 +2,9 @@
 
 from typing import Iterator
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import Standing, standings_of
-from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, waiting
+from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, sequence_evidence, waiting
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
@@ -28,12 +29,19 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None:
         return
     gone = standings_of(run).ranks[found.there[0]]
+    left = found.sequence if gone.left is not None and gone.left.failure is None else None
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(run, found)),
-        evidence=evidence(run, found),
+        verdict="%s; %s.%s%s"
+        % (
+            capital(absent(run, found)),
+            waiting(run, found),
+            " " + left_sequence.told(left) if left is not None else "",
+            doubt(run, found),
+        ),
+        evidence=sequence_evidence(run, left, evidence(run, found)) if left is not None else evidence(run, found),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
-        remedy=_remedy(named(found.there), gone),
+        remedy=_remedy(named(found.there), gone) if left is None or left.decision is None else left_sequence.remedy(left),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
 

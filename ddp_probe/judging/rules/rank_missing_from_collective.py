@@ -2,15 +2,17 @@
 
 from typing import Iterator, List, Optional, Tuple, Union
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, parting_lines, unequal, waits_in_torch
-from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, sequence_evidence, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site
+from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
 from ddp_probe.standing.stalls import BACKWARD
 
@@ -45,9 +47,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if found.kind == UNKNOWN:
         yield _undecided(run, found)
         return
-    both = set(found.here) & set(found.blame)
-    told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
     left = found.sequence
+    both = set(found.here) & set(found.blame) if left is None or not left.is_sure else set()
+    told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
     passes = 0 if ended else _unequal_passes(run, found)
     short = ended
@@ -60,6 +62,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     elif both:
         short, said = _out_of_the_loop(run, found) if left is None or not left.is_sure else ([], "")
         told = said or told
+    if left is not None and left.is_sure and left.decision is not None and not ended and not passes:
+        yield _by_decision(run, found, left)
+        return
     ways = _ways(run, found)
     if ways is not None and not short:
         told = "%s%s" % (told, _parts(found, *ways))
@@ -75,6 +80,19 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         explains=explained(run),
         confidence=MEDIUM if unknown or (both and not ended) else HIGH,
         cause="uneven_batches" if short else "rank_stopped_participating" if stands or unknown else "",
+    )
+
+
+def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:
+    """Return the wait with the statement at which the ranks parted before it."""
+    return RULE.found(
+        ranks=found.blame,
+        verdict="%s %s; %s.%s" % (left_sequence.told(left), capital(waiting(run, found)), absent(run, found), doubt(run, found)),
+        evidence=sequence_evidence(run, left, evidence(run, found)),
+        when=found.when,
+        remedy=left_sequence.remedy(left),
+        explains=explained(run),
+        confidence=HIGH if left.decision is not None and left.decision.is_sure else MEDIUM,
     )
 
 

@@ -1,16 +1,12 @@
 """A rank left the sequence of calls and passes that all ranks share, because a statement of the job decided otherwise on it."""
 
-from typing import Iterator, List, Sequence
+from typing import Iterator
 
 from ddp_probe.judging import left_sequence
-from ddp_probe.judging.ledgers import as_site, standings_of
-from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kind, only_waits
-from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule
+from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kind, only_waits, sequence_evidence
+from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
-from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import DECIDED
-
-_MOST = 6  # Pieces of evidence.
 
 RULE = Rule(
     id="DDP602",
@@ -35,27 +31,10 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=found.blame,
         verdict="%s%s" % (left_sequence.told(left), doubt(run, found)),
-        evidence=_once([*_evidence(run, left), *(evidence(run, found) if found.here else [])]),
+        evidence=sequence_evidence(run, left, evidence(run, found) if found.here else []),
         when=found.when,
         remedy=left_sequence.remedy(left),
         explains=[*explained(run), *aborted(run)],
         confidence="high" if left.is_sure and (left.decision is None or left.decision.is_sure) else MEDIUM,
         cause="uneven_batches" if left.made is not None and left.made.ends_loader else "",
     )
-
-
-def _evidence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
-    """Yield the statement that decided, and the lines of both sides."""
-    ranks = standings_of(run).ranks
-    for statement in left.decision.statements[:2] if left.decision is not None else ():
-        yield Evidence(ranks[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), statement.text)
-    for entry, rank in ((left.made, left.ranks[0]), (left.usual, (left.others or left.ranks)[-1])):
-        site = as_site(entry.site) if entry is not None else None
-        if entry is not None and site is not None:
-            yield Evidence(ranks[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
-
-
-def _once(items: Sequence[Evidence]) -> List[Evidence]:
-    """Return the first piece of evidence of each line: the report shows the source of the line that most are about."""
-    lines = {(item.site.file, item.site.line) if item.site is not None else ("", 0): item for item in reversed(items)}
-    return [item for item in items if item in lines.values()][:_MOST]
