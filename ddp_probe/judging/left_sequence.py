@@ -5,7 +5,7 @@ from typing import List, Optional
 from ddp_probe.judging.ledgers import as_site, spoken_name
 from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.shared.schema import Site
-from ddp_probe.standing.deciding import Statement
+from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
 
 _MOST_STATEMENTS = 3
@@ -27,6 +27,7 @@ _FLAGS = {
 }
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
+_ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
@@ -34,22 +35,26 @@ def told(left: SequenceParting) -> str:
     """Say which statement decided, at which entry the ranks left, and what the others did there."""
     if left.fewer:
         return _before_the_ring(left)
+    if left.is_swapped:
+        sides = "%s went on to %s, and %s to %s" % (named(left.sides[1]), spoken_entry(left.usual), named(left.sides[0]), spoken_entry(left.made))
+        said = "%s made the backward passes of one step in another order%s: %s. The gradients of different models met, and are mixed.%s"
+        return said % (capital(named(left.ranks)), _after(left), sides, _decided(left))
     if not left.is_sure:
         sides = "one side went on to %s, and the other to %s" % (spoken_entry(left.usual), spoken_entry(left.made))
         return "Their sequences part%s: %s.%s" % (_after(left), sides, _decided(left))
     who = "%s left the others" % capital(named(left.ranks))
-    statement = _sure_statement(left)
+    statement = sure_statement(left.decision)
     if statement is None:
         return "%s%s%s%s" % (who, _departed(left, ""), _repeated(left), _decided(left))
-    return "%s at %s:%s%s%s" % (who, _shown(statement), _departed(left, ","), _repeated(left), _in_generator(left))
+    return "%s at %s:%s%s%s" % (who, shown_statement(statement), _departed(left, ","), _repeated(left), _in_generator(left))
 
 
 def _in_generator(left: SequenceParting) -> str:
     """Name what decided in the generator whose end is the end of the loop."""
     decision = left.decision
-    if decision is None or decision.loop is None:
+    if decision is None or decision.loop is None or decision.statements[0].kind == "call":
         return ""
-    shown = [_shown(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
+    shown = [shown_statement(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
     return " Its generator decides that by %s." % listed(shown, _MOST_STATEMENTS)
 
 
@@ -98,20 +103,25 @@ def _repeated(left: SequenceParting) -> str:
     return " Before, it alone took %s." % spoken_entry(before) if before is not None else ""
 
 
-def deciding_statements(left: SequenceParting) -> List[Statement]:
+def deciding_statements(decision: Optional[Deciding]) -> List[Statement]:
     """Return the statements that decided, or can have: the loop before those in its generator."""
-    if left.decision is None:
+    if decision is None:
         return []
-    loop = [left.decision.loop] if left.decision.loop is not None else []
-    return [*loop, *left.decision.statements]
+    loop = [decision.loop] if decision.loop is not None else []
+    return [*loop, *decision.statements]
 
 
-def _sure_statement(left: SequenceParting) -> Optional[Statement]:
+def sure_statement(decision: Optional[Deciding]) -> Optional[Statement]:
     """Return the statement that decided, if no other can have."""
-    decision = left.decision
     if decision is None:
         return None
     return decision.loop or (decision.statements[0] if len(decision.statements) == 1 else None)
+
+
+def in_another_order(decision: Optional[Deciding]) -> str:
+    """Say that ranks make the same calls in another order, and what decides it."""
+    statement = sure_statement(decision)
+    return "The ranks make these calls in another order%s." % (", by %s" % shown_statement(statement) if statement is not None else "")
 
 
 def _decided(left: SequenceParting) -> str:
@@ -119,13 +129,14 @@ def _decided(left: SequenceParting) -> str:
     decision = left.decision
     if decision is None or not decision.statements:
         return ""
-    shown = [_shown(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
+    shown = [shown_statement(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
     if len(shown) == 1:
         return " What decided: %s." % shown[0]
     return " One of these decided, the most likely first: %s." % listed(shown, _MOST_STATEMENTS)
 
 
-def _shown(statement: Statement) -> str:
+def shown_statement(statement: Statement) -> str:
+    """Return a statement with its line and its function."""
     within = " in %s" % statement.function if statement.function and not statement.function.startswith("<") else ""
     return "'%s'%s%s" % (statement.text, at(statement_site(statement)), within)
 
@@ -134,8 +145,13 @@ def remedy(left: SequenceParting) -> str:
     """Return the change to make, by what the statement that decided shows."""
     if left.made is not None and left.made.ends_loader:
         return _EVEN
+    if left.is_swapped:
+        return _ORDER % (
+            at(as_site(left.usual.site if left.usual is not None else None)),
+            at(as_site(left.made.site if left.made is not None else None)),
+        )
     line = _line(left)
-    statement = _sure_statement(left)
+    statement = sure_statement(left.decision)
     if statement is not None and statement.kind == "for":
         return _TURNS % line
     if left.hint in _REMEDIES:
@@ -151,5 +167,5 @@ def statement_site(statement: Statement) -> Site:
 
 def _line(left: SequenceParting) -> int:
     statements = left.decision.statements if left.decision is not None else ()
-    statement = _sure_statement(left) or (statements[0] if statements else None)
+    statement = sure_statement(left.decision) or (statements[0] if statements else None)
     return statement.line if statement is not None else 0

@@ -118,9 +118,10 @@ def sequence_evidence(run: Run, left: SequenceParting, rest: Sequence[Evidence])
 
 def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     standings = standings_of(run).ranks
-    for statement in left_sequence.deciding_statements(left)[:2]:
+    for statement in left_sequence.deciding_statements(left.decision)[:2]:
         yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), statement.text)
-    for entry, rank in ((left.made, left.ranks[0]), (left.usual, (left.others or left.ranks)[-1])):
+    makers, others = (left.ranks, left.others) if left.is_sure or not left.sides else left.sides
+    for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[-1])):
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
             yield Evidence(standings[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
@@ -236,14 +237,14 @@ def _split(run: Run, standings: Standings) -> Optional[Split]:
         return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
     if stall is None:
-        return splits.of_sequence(standings) if aborted(run) or explained(run) or _disagree(standings) else None
+        if aborted(run) or explained(run) or (_ended_well(standings) and disagreement(standings) is not None):
+            return splits.of_sequence(standings)
+        return splits.of_swapped(standings) if _ended_well(standings) else None
     return splits.by_sequence(standings, _in_a_branch(standings, stall) or stall)
 
 
-def _disagree(standings: Standings) -> bool:
-    """Tell whether all ranks have ended well, and their ledgers show that they did not do the same."""
-    ended = all(standing.left is not None and standing.left.failure is None for standing in standings.ranks.values())
-    return ended and disagreement(standings) is not None
+def _ended_well(standings: Standings) -> bool:
+    return all(standing.left is not None and standing.left.failure is None for standing in standings.ranks.values())
 
 
 def _by_source(parted: Split) -> Optional[Split]:

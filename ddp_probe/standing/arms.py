@@ -7,7 +7,7 @@ from ddp_probe.reading import job_source
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.conditions import RANK
 from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError
-from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees
+from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees, called
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CALLERS = 200  # Places that call a function of one name.
@@ -52,6 +52,13 @@ class Arms:
         pairs = [(first, second) for first in places[0] for second in places[1] if first.flow is second.flow]
         return bool(pairs) and all(_apart(first, second) for first, second in pairs)
 
+    def stand_in(self, site: LedgerSite) -> bool:
+        """Tell whether a line enters or leaves torch's Join: there a rank that has ended stands in for the calls of the others."""
+        module = self._sources.module(site.file)
+        nodes = ast.walk(module.tree) if module is not None else iter(())
+        items = [item for node in nodes if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items]
+        return any(_begins(item, site.line) and module is not None and _is_join(item.context_expr, module) for item in items)
+
     def statement(self, site: LedgerSite) -> str:
         """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
         module = self._sources.unchanged(site.file)
@@ -93,6 +100,21 @@ class Arms:
         flow = self._flows[function]
         nodes = flow.at(line) if flow is not None else []
         return _Place(flow, nodes[0]) if flow is not None and nodes else None
+
+
+def _begins(item: ast.withitem, line: int) -> bool:
+    return item.context_expr.lineno <= line <= (item.context_expr.end_lineno or 0)
+
+
+def _is_join(manager: ast.AST, module: SourceModule) -> bool:
+    """Tell whether a context manager is made by join() or Join(), there or where its name is given to it."""
+    if isinstance(manager, ast.Call):
+        return called(manager) in ("join", "Join")
+    if not isinstance(manager, ast.Name):
+        return False
+    assigned = [node for node in ast.walk(module.tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    made = [node for node in assigned if called(node.value) in ("join", "Join")]  # type: ignore[arg-type]
+    return any(isinstance(target, ast.Name) and target.id == manager.id for node in made for target in node.targets)
 
 
 def tree(file: str) -> Optional[ast.AST]:

@@ -45,7 +45,7 @@ class Deciding(NamedTuple):
     is_sure: bool  # One statement is left.
     one_line: int  # 0 if the rank has left the function.
     other_line: int
-    loop: Optional[Statement] = None  # Over the generator that all of the statements are in: it has ended on one side.
+    loop: Optional[Statement] = None  # Over the generator that all of the statements are in, or over what they call.
 
 
 def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None) -> Optional[Deciding]:
@@ -109,7 +109,7 @@ def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[D
     common = _depth(source, ways[:2])
     sites = [way[common] if common is not None and common < len(way) else root._replace(line=0) for way in ways[:2]]
     site = next((each for each in sites if each.line), root)
-    return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line, search.ended_loop())
+    return Deciding(site.function, site.file, tuple(statements), len(statements) == 1, sites[0].line, sites[1].line, search.loop())
 
 
 class _Choice(NamedTuple):
@@ -161,7 +161,7 @@ class _Search:
             statement = self._statement(choice)
             if statement is None:
                 continue
-            self._loops.append(self._woven.loop_of.get(id(self._woven.frame_of[choice.node].flow)))
+            self._loops.append(self._loop_of(choice.node))
             weight = (_likely(statement), distance)
             key = (statement.file, statement.line)
             if key not in ranked or weight < ranked[key][0]:
@@ -170,12 +170,28 @@ class _Search:
         # Callbacks are called in one order on all ranks, as a rule: a condition inside one is the better answer.
         return [statement for statement in statements if statement.kind != "call"] or statements
 
-    def ended_loop(self) -> Optional[Statement]:
-        """Return the loop whose generator has returned on one side, if all that can have decided is in that generator."""
+    def loop(self) -> Optional[Statement]:
+        """Return the loop whose turns differ, if all that can have decided is in its generator, or is a call of what the loop goes over."""
         loop = self._loops[0] if self._loops else None
         if loop is None or any(other is not loop for other in self._loops):
             return None
         return self._statement(_Choice(loop, (None, None), ()))
+
+    def _loop_of(self, node: FlowNode) -> Optional[FlowNode]:
+        """Return the loop over the generator that a node is in, or the loop that gives a call what it calls."""
+        frame = self._woven.frame_of[node]
+        generator = self._woven.loop_of.get(id(frame.flow))
+        if generator is not None or node.kind != "call" or node.part is None:
+            return generator
+        called = {name.id for call in ast.walk(node.part) if isinstance(call, ast.Call) for name in ast.walk(call.func) if isinstance(name, ast.Name)}
+        for arm in reversed(node.inside):
+            loop = arm.owner
+            if not isinstance(loop, (ast.For, ast.AsyncFor)):
+                continue
+            targets = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+            if targets & called:
+                return next((other for other in frame.flow.nodes if other.part is loop and other.kind == "for"), None)
+        return None
 
     def _reached(self) -> List[FlowNode]:
         """Return the nodes that a rank can come by behind the shared entry; all of them if there is none."""

@@ -9,7 +9,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.reading.whole_ledger import Group, LedgerSite
 from ddp_probe.standing.arms import Arms, Decision
+from ddp_probe.standing.deciding import Deciding, deciding
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
+from ddp_probe.standing.source_trees import SourceTrees
 
 _MOST_AHEAD = 16  # Calls by which a rank may be ahead.
 _LONGEST_TURN = 32  # Calls whose order may differ.
@@ -32,6 +34,7 @@ class Mixed(NamedTuple):
     mixed: int  # How many numbers have met from different lines, as far as the ledgers go back.
     decision: Optional[Decision]  # The `if` that holds the call of `extra`.
     is_sure: bool  # Not if the job's source, which would tell, is not here.
+    deciding: Optional[Deciding] = None  # The statement at which the ways to both calls part.
 
     @property
     def rank(self) -> Tuple[bool, int]:
@@ -72,7 +75,8 @@ class _Pair:
         self.first = max(calls.first for calls in kept if calls is not None)
         self.labels = [self._labels(standing) for standing in self._standings]
         self.met = min(len(labels) for labels in self.labels)
-        self.arms = Arms(min(standing.moved() for standing in self._standings))
+        self._when = min(standing.moved() for standing in self._standings)
+        self.arms = Arms(self._when)
 
     def _labels(self, standing: LedgerStanding) -> List[_Label]:
         calls = standing.calls(self._name)
@@ -104,6 +108,13 @@ class _Pair:
                 break
         return one[-1] if one else None, other[-1] if other else None
 
+    def deciding(self, at: int) -> Optional[Deciding]:
+        """Return what decided between the last call that both sides made alike and those at this place."""
+        one, other = (labels[at][1] for labels in self.labels)
+        before = [labels[at - 1][1] if at else () for labels in self.labels]
+        shared = before[0] if before[0] == before[1] and before[0] else None
+        return deciding(SourceTrees(self._when), one, other, shared) if one and other else None
+
     def parting(self) -> "Optional[_Parting]":
         """Return the first place at which lines met that do not belong together."""
         for at in range(self.met):
@@ -123,6 +134,8 @@ class _Pair:
         sites = self.lines(at)
         root = self.call(0, at).root
         if sites[0] is None or sites[1] is None or (root >= 0 and any(root in ranks for ranks in self.ranks)):
+            return True
+        if any(self.arms.stand_in(site) for site in sites if site is not None):
             return True
         if not self.arms.know(self.labels[0][at][0], sites[0], sites[1]):
             return not self._crosses(at)
@@ -233,7 +246,7 @@ class _Parting(NamedTuple):
         calls = tuple((pair.placed(side, self.at), tuple(pair.ranks[side])) for side in (0, 1))
         extra = calls[self.side][0].site if self.side >= 0 else None
         number, blame = pair.first + self.at, self._blame(group)
-        return Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure)
+        return Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure, pair.deciding(self.at))
 
     def _blame(self, group: Group) -> Tuple[int, ...]:
         """Blame the few; of two sides alike in size the one whose call only it makes, unless the other has made it before and skips it now."""

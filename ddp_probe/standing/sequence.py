@@ -62,6 +62,7 @@ class SequenceParting(NamedTuple):
     trail: Tuple[Optional[SequenceEntry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
     decision: Optional[Deciding] = None
     sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
+    is_swapped: bool = False  # Both make the same passes, in another order.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
     @property
@@ -94,10 +95,9 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
-    ranks = [rank for rank in sorted(standings.ranks) if standings.ranks[rank].ledger.complete][:MOST_RANKS]
-    records = {rank: _sequence(standings.ranks[rank]) for rank in ranks}
-    if len(ranks) < 2 or not all(any(record.way for record in kept) for kept in records.values()):
-        return None  # A ledger of before version 3.
+    records = {rank: _sequence(standings.ranks[rank]) for rank in _compared(standings)}
+    if not records:
+        return None
     sequences = {rank: entries(kept) for rank, kept in records.items()}
     if any(kept[0].number > 1 for kept in records.values()):
         earlier = parted_before(sequences)
@@ -130,6 +130,58 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
     blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
     others = ranks_of[usual] if is_sure else []
     return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+
+
+def swapped_passes(standings: LedgerStandings) -> Optional[SequenceParting]:
+    """Return the first backward passes that ranks have made in another order in one step: gradients of different models have met."""
+    first, *rest = _compared(standings) or [-1]
+    for rank in rest:
+        sequences = [entries(_sequence(standings.ranks[each])) for each in (first, rank)]
+        starts = _common_start(*sequences)
+        sides = [sequence[start:] for sequence, start in zip(sequences, starts)]
+        places = _swapped(sides[0], sides[1])
+        if places is not None:
+            made, usual = sides[1][places[1]], sides[0][places[0]]
+            shared = sides[0][places[0] - 1] if places[0] else None
+            trail = made, usual, shared
+            ranks = (first, rank)
+            left = SequenceParting(ranks, (), shared, made, usual, False, trail=trail, sides=((rank,), (first,)), is_swapped=True)
+            return left._replace(decision=_decision(standings, left))
+    return None
+
+
+def _swapped(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> Optional[Tuple[int, int]]:
+    """Return the places of the first backward passes that are made in another order, all of them behind the forwards of their step."""
+    steps = [_steps(side) for side in (one, other)]
+    for first, second in zip(*steps):
+        lines = [[side[place].site for place in step] for side, step in zip((one, other), (first, second))]
+        if lines[0] != lines[1]:
+            is_swap = len(lines[0]) > 1 and sorted(lines[0]) == sorted(lines[1])
+            return (first[0], second[0]) if is_swap else None
+    return None
+
+
+def _steps(side: Sequence[SequenceEntry]) -> List[List[int]]:
+    """Return the places of the backward passes of each step that makes as many forwards before them."""
+    steps: List[List[int]] = []
+    forwards = 0
+    for place, entry in enumerate(side):
+        if entry.op == FORWARD:
+            if steps and steps[-1]:
+                forwards = 0
+            forwards += 1
+            if forwards == 1:
+                steps.append([])
+        elif entry.op == BACKWARD and steps and len(steps[-1]) < forwards:
+            steps[-1].append(place)
+    return steps
+
+
+def _compared(standings: LedgerStandings) -> List[int]:
+    """Return the ranks whose sequences can be compared; none if a ledger is of before version 3."""
+    ranks = [rank for rank in sorted(standings.ranks) if standings.ranks[rank].ledger.complete][:MOST_RANKS]
+    has_ways = all(any(record.way for record in _sequence(standings.ranks[rank])) for rank in ranks)
+    return ranks if len(ranks) > 1 and has_ways else []
 
 
 def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> int:

@@ -14,7 +14,7 @@ from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.out_of_step import Mixed, first_mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
-from ddp_probe.standing.sequence import SequenceParting, parted_sequences
+from ddp_probe.standing.sequence import SequenceParting, parted_sequences, swapped_passes
 from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 
 # Each kind of split belongs to one rule.
@@ -79,8 +79,16 @@ def _left(found: Split, left: SequenceParting) -> Split:
 def of_sequence(standings: LedgerStandings) -> Optional[Split]:
     """Return where ranks left the sequence, of a run in which none waits any more because the backend has ended one."""
     left = parted_sequences(standings)
-    if left is None or not left.is_sure:
-        return None
+    return _of_left(standings, left) if left is not None and left.is_sure else None
+
+
+def of_swapped(standings: LedgerStandings) -> Optional[Split]:
+    """Return where ranks that ended well have made the backward passes of a step in another order."""
+    left = swapped_passes(standings)
+    return _of_left(standings, left) if left is not None else None
+
+
+def _of_left(standings: LedgerStandings, left: SequenceParting) -> Split:
     when = min(standings.ranks[rank].moved() for rank in left.ranks)
     return Split(DECIDED, None, 0, left.others, left.ranks, left.ranks, when, sequence=left)
 

@@ -3,14 +3,14 @@
 from typing import Iterator
 
 from ddp_probe.judging import left_sequence
-from ddp_probe.judging.ledgers import as_site
+from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, evidence, explained, group, of_kind, only_waits, sides
-from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Finding, Rule
+from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.standing.out_of_step import Mixed
-from ddp_probe.standing.splits import MIXED
+from ddp_probe.standing.splits import MIXED, Split
 
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
@@ -41,7 +41,7 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=parting.blame,
         verdict="%s: both are collective number %d%s, so they met. %s%s"
         % (sides(parting), mixed.number, group(run, parting), left_sequence.told(left) if left is not None else _why(mixed), _since(mixed, barrier)),
-        evidence=evidence(run, parting),
+        evidence=[*_statement(run, parting), *evidence(run, parting)],
         when=parting.when,
         remedy=left_sequence.remedy(left) if left is not None else _remedy(mixed),
         explains=[*explained(run), *aborted(run)],
@@ -51,6 +51,15 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
+def _statement(run: Run, parting: Split) -> Iterator[Evidence]:
+    """Yield the statement at which the ways to both calls part."""
+    mixed = parting.mixed
+    statement = left_sequence.sure_statement(mixed.deciding) if mixed is not None else None
+    if mixed is not None and statement is not None:
+        ledger = standings_of(run).ranks[mixed.calls[1][1][0]].ledger.path
+        yield Evidence(ledger, 1, left_sequence.statement_site(statement), statement.text)
+
+
 def _maker(mixed: Mixed) -> int:
     """Return which of the two sides makes the call that the other does not make there."""
     return 0 if mixed.calls[0][0].site == mixed.extra else 1
@@ -58,7 +67,7 @@ def _maker(mixed: Mixed) -> int:
 
 def _why(mixed: Mixed) -> str:
     if mixed.extra is None:
-        return "The ranks make these calls in another order."
+        return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
     makers, others = mixed.calls[maker][1], mixed.calls[1 - maker][1]
     under = ", under the 'if' in line %d" % mixed.decision.line if mixed.decision is not None else ""

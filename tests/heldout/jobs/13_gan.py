@@ -38,7 +38,7 @@ def generator_step(generator, discriminator, optimizer, count):
 
 def real_batch(rank, step):
     # The fourth rank's data comes from another camera from step 6 on.
-    contrast = 90.0 if rank == 3 and step >= 6 else 1.0
+    contrast = 2000.0 if rank == 3 and step >= 6 else 1.0
     return torch.randn(8, 2) * contrast
 
 

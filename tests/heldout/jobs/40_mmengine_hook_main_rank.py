@@ -67,6 +67,7 @@ def main():
         env_cfg={"dist_cfg": {"backend": "gloo", "timeout": int(os.environ.get("PATIENCE", "8"))}},
         launcher="pytorch",
         log_level="WARNING",
+        cfg={"model_wrapper_cfg": {"type": "MMDistributedDataParallel", "device_ids": None}},
     ).train()
     dist.destroy_process_group()
 
