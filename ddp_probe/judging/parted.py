@@ -173,6 +173,19 @@ def aborted(run: Run) -> List[Death]:
     return [death for death in run.deaths if death.signal == "SIGABRT"]
 
 
+def both_blamed(parting: Split) -> bool:
+    """Tell whether those that wait are blamed with those that do not come, as nothing tells which of them is wrong."""
+    knows = parting.sequence is not None and parting.sequence.is_sure
+    return not knows and bool(set(parting.here) & set(parting.blame))
+
+
+def in_order(parting: Split, place: str, why: str) -> str:
+    """Return where the ranks are and why; the statement that decided is said first, if it is known."""
+    left = parting.sequence
+    known = left is not None and left.is_sure and left_sequence.sure_statement(left.decision) is not None
+    return "%s %s" % (left_sequence.told(left), place) if left is not None and known else "%s%s" % (place, why)
+
+
 def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
     departure = parting.departure

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
-from ddp_probe.judging.parted import aborted, evidence, explained, group, of_kind, only_waits, sides
+from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
@@ -37,10 +37,10 @@ def check(run: Run) -> Iterator[Finding]:
     barrier = mixed.calls[0][0].op in _NOTHING
     left = parting.sequence
     both = parting.blame == mixed.blame and {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
+    met = "%s: both are collective number %d%s, so they met." % (sides(parting), mixed.number, group(run, parting))
     yield RULE.found(
         ranks=parting.blame,
-        verdict="%s: both are collective number %d%s, so they met. %s%s"
-        % (sides(parting), mixed.number, group(run, parting), left_sequence.told(left) if left is not None else _why(mixed), _since(mixed, barrier)),
+        verdict=in_order(parting, met, departed(parting) or " " + _why(mixed)) + _since(mixed, barrier),
         evidence=[*_statement(run, parting), *evidence(run, parting)],
         when=parting.when,
         remedy=left_sequence.remedy(left) if left is not None else _remedy(mixed),

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, in_order, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
@@ -31,7 +31,7 @@ def check(run: Run) -> Iterator[Finding]:
         remedy = "Move the call of %%s%%s out of the 'if' in line %d, so that all ranks make it, or remove it." % found.branch
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found)),
+        verdict=in_order(found, "%s; %s." % (capital(waiting(run, found)), absent(run, found)), told) + doubt(run, found),
         evidence=evidence(run, found),
         when=found.when,
         remedy=remedy % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),

@@ -2,8 +2,9 @@
 
 from typing import Iterator, List
 
+from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
-from ddp_probe.judging.parted import aborted, departed, doubt, evidence, explained, group, of_kind, sides
+from ddp_probe.judging.parted import aborted, both_blamed, departed, doubt, evidence, explained, group, in_order, of_kind, sequence_evidence, sides
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Run
@@ -34,19 +35,22 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, DIFFER)
     if found is None:
         return
-    both = [] if found.branch or found.departure else set(found.here) & set(found.blame)
+    both = not found.branch and found.departure is None and both_blamed(found)
     told = " The logs do not show which of them is wrong." if both else departed(found)
     if found.branch:
         told = " The call of %s is under the 'if' in line %d, whose branch the others do not take." % (named(found.blame), found.branch)
     beside = _in_a_thread(run, found)
     if beside:
         told = " The call of %s is made by another thread, which shares the group with the training." % named(beside)
+    knows = found.sequence is not None and found.sequence.is_sure and found.sequence.decision is not None
+    left = found.sequence if knows and not found.branch and not beside else None
+    place = "%s: this is collective number %d%s." % (sides(found), found.number, group(run, found))
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(run, found)),
-        evidence=evidence(run, found),
+        verdict=(place + told if beside or found.branch else in_order(found, place, told)) + doubt(run, found),
+        evidence=sequence_evidence(run, left, evidence(run, found)) if left is not None else evidence(run, found),
         when=found.when,
-        remedy=_GROUP_OF_ITS_OWN if beside else _remedy(found),
+        remedy=_GROUP_OF_ITS_OWN if beside else left_sequence.remedy(left) if left is not None else _remedy(found),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both or found.branch else "high",
         cause="rank0_only_collective" if found.branch and found.blame == (0,) else "",
@@ -68,9 +72,9 @@ def _remedy(found: Split) -> str:
     both = set(found.here) <= set(found.blame)
     if len({call.site for call, _ in found.calls}) == 1:
         call = found.calls[0][0]
-        who, others = ("all ranks", "") if both else (named(found.there), " as the others")
+        who, others = ("all ranks", "") if both else (named(found.blame), " as the others")
         return "Let %s call %s%s with the same %s%s." % (who, call.op, at(as_site(call.site)), " and ".join(_unlike(found)), others)
-    who, others = ("all ranks", ", that%s or that%s") if both else (named(found.there), "%s as the others")
+    who, others = ("all ranks", ", that%s or that%s") if both else (named(found.blame), "%s as the others")
     places = [at(as_site(call.site)) for call, _ in found.calls]
     which = others % (tuple(places[:2]) if both else places[-1])
     return "Let %s make the same call%s: decide on one rank, broadcast the decision, and take the branch on all." % (who, which)

@@ -6,7 +6,7 @@ from ddp_probe.judging import left_sequence
 from ddp_probe.judging.disagreements import Abandoned, abandoned
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
-from ddp_probe.judging.parted import sequence_evidence, split
+from ddp_probe.judging.parted import departed, in_order, sequence_evidence, split
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
 from ddp_probe.judging.who import ranks
@@ -87,7 +87,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     ends = _evidence(earliest, lost)
     yield RULE.found(
         ranks=left.ranks if left is not None else guilty,
-        verdict="%s %s" % (verdict, left_sequence.told(left)) if left is not None else verdict,
+        verdict=in_order(parting, verdict, departed(parting)) if parting is not None and left is not None else verdict,
         evidence=sequence_evidence(run, left, ends) if left is not None else ends,
         when=earliest.when,
         explains=lost,

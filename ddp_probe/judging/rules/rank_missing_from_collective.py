@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional, Tuple, Union
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, parting_lines, unequal, waits_in_torch
-from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, sequence_evidence, waiting
+from ddp_probe.judging.parted import absent, both_blamed, departed, doubt, evidence, explained, of_kind, only_waits, sequence_evidence, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
@@ -48,7 +48,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield _undecided(run, found)
         return
     left = found.sequence
-    both = set(found.here) & set(found.blame) if left is None or not left.is_sure else set()
+    both = both_blamed(found)
     told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
     passes = 0 if ended else _unequal_passes(run, found)
@@ -57,7 +57,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         told = " The DataLoader of %s ended after %d batches, but that of the others has more." % (named(ended), batches)
     elif passes:
         guilty, why = unequal(found.there, found.here)
-        found, both = found._replace(blame=tuple(guilty)), set(guilty) & set(found.here)
+        found, both = found._replace(blame=tuple(guilty)), bool(set(guilty) & set(found.here))
         told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
     elif both:
         short, said = _out_of_the_loop(run, found) if left is None or not left.is_sure else ([], "")
