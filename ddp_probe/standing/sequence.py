@@ -317,9 +317,10 @@ class _Walk:
         return None
 
     def _is_shared(self, side: int, places: Tuple[int, int], skipped: Tuple[int, int]) -> bool:
-        """Tell whether a side has made an entry here that the other side makes elsewhere."""
+        """Tell whether a side has made an entry here that the other side makes elsewhere; of a batch, `extra` knows more."""
         begin = places[side]
-        return any(label[:-1] in self._lines[1 - side] for label in self.labels[side][begin : begin + skipped[side]])
+        made = [label for label in self.labels[side][begin : begin + skipped[side]] if label[0] != LOADER]
+        return any(label[:-1] in self._lines[1 - side] for label in made)
 
     def _began_before(self, fork: _Fork, lacking: Sequence[Optional[_Fork]]) -> _Fork:
         """Return the earlier place at which a side lacks an entry that the other made, if it takes another turn now and the other has left the loop.

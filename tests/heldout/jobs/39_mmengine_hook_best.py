@@ -56,6 +56,7 @@ def main():
         train_dataloader={
             "batch_size": 4,
             "num_workers": 0,
+            "collate_fn": {"type": "default_collate"},
             "dataset": Points(),
             "sampler": {"type": "DefaultSampler", "shuffle": False},
         },

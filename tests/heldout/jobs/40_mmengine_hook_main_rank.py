@@ -38,7 +38,7 @@ class GradientSummary(Hook):
         self.interval = interval
 
     def summarise(self, model):
-        norms = torch.stack([p.grad.norm() for p in model.parameters()])
+        norms = torch.stack([p.detach().norm() for p in model.parameters()])
         dist.all_reduce(norms, op=dist.ReduceOp.MAX)
         return norms
 
@@ -57,6 +57,7 @@ def main():
         train_dataloader={
             "batch_size": 4,
             "num_workers": 0,
+            "collate_fn": {"type": "default_collate"},
             "dataset": Numbers(),
             "sampler": {"type": "DefaultSampler", "shuffle": True},
         },
