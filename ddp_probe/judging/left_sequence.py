@@ -2,6 +2,8 @@
 
 from typing import List, Optional
 
+from ddp_probe.judging import decided_together
+from ddp_probe.judging.change import Change
 from ddp_probe.judging.ledgers import as_site, spoken_name
 from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.shared.schema import Site
@@ -10,21 +12,17 @@ from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, Sequen
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
-    "clock": "Decide by the step, which all ranks count alike, and not by each rank's own clock; or decide on rank 0 and broadcast the decision%s.",
-    "random": "Draw the number on all ranks from a generator with the same seed, or draw it on rank 0 and broadcast it%s.",
-    "file": "Look for the file on rank 0 alone, and broadcast what it found%s.",
-    "finite": "Let all ranks skip the step if one has to%s.",
-    "metric": "Reduce the value over all ranks before it is compared%s, so that all compare the same number.",
-    EXCEPTION: "Let all ranks leave the step if one has failed%s, or let the exception end the job.",
+    "clock": "Decide by the step, which all ranks count alike, and not by each rank's own clock.",
+    "random": "Draw the number from a generator with the same seed on all ranks.",
+    "file": "Look for the file on rank 0 alone, and broadcast what it found.",
+    "finite": "Let all ranks skip the step if one has to.",
+    "metric": "Reduce the value over all ranks before it is compared, so that all compare the same number.",
+    EXCEPTION: (
+        "Let the exception end the job. If the job has to go on: catch it before the first collective of the step, exchange there whether a rank "
+        "has failed (failed = torch.tensor(float(caught)); dist.all_reduce(failed, op=dist.ReduceOp.MAX)), and let all ranks leave the step together."
+    ),
 }
-_FLAGS = {
-    "clock": "",
-    "random": "",
-    "file": "",
-    "finite": ": ok = torch.isfinite(loss).float(); dist.all_reduce(ok, op=dist.ReduceOp.MIN), and take the branch by ok",
-    "metric": ": dist.all_reduce(value), divided by the number of ranks",
-    EXCEPTION: ": failed = torch.tensor(float(caught)); dist.all_reduce(failed, op=dist.ReduceOp.MAX), and take the branch by failed",
-}
+_TOGETHER = "Then all ranks take the branch as soon as one of them does."
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
@@ -141,23 +139,22 @@ def shown_statement(statement: Statement) -> str:
     return "'%s'%s%s" % (statement.text, at(statement_site(statement)), within)
 
 
-def remedy(left: SequenceParting) -> str:
-    """Return the change to make, by what the statement that decided shows."""
+def change(left: SequenceParting) -> Change:
+    """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left.made is not None and left.made.ends_loader:
-        return _EVEN
+        return [_EVEN]
     if left.is_swapped:
-        return _ORDER % (
-            at(as_site(left.usual.site if left.usual is not None else None)),
-            at(as_site(left.made.site if left.made is not None else None)),
-        )
-    line = _line(left)
+        sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]
+        return [_ORDER % tuple(at(as_site(site)) for site in sites)]
     statement = sure_statement(left.decision)
+    line = _line(left)
     if statement is not None and statement.kind == "for":
-        return _TURNS % line
-    if left.hint in _REMEDIES:
-        change = _REMEDIES[left.hint] % _FLAGS[left.hint]
-        return "Before line %d, %s%s" % (line, change[:1].lower(), change[1:]) if line else change
-    return _SAME % (" in line %d" % line if line else "")
+        return [_TURNS % line]
+    edits = decided_together.edits(statement) if statement is not None and left.hint not in ("rank", EXCEPTION) else []
+    said = [_REMEDIES[left.hint]] if left.hint in _REMEDIES else []
+    if edits:
+        return [*edits, _TOGETHER, *("Or: %s%s" % (text[:1].lower(), text[1:]) for text in said)]
+    return said or [_SAME % (" in line %d" % line if line else "")]
 
 
 def statement_site(statement: Statement) -> Site:

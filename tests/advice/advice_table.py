@@ -106,6 +106,8 @@ OTHERS = (
     Row("a class that resumes", ("DDP513", "DDP515"), "resume_in_a_class", "resumed"),
     Row("names of the wrapper", ("DDP515",), "11_module_prefix", ""),
     Row("into the wrapper", ("DDP515",), "into_the_wrapper", "loaded", env=ONE),
+    Row("each rank's own best", ("DDP602",), "best_of_each_rank", "kept 2.0", TORCHRUN),
+    Row("a step that one rank skips", ("DDP602",), "skips_what_is_not_finite", "made 3 steps", TORCHRUN),
     Row("unused parameters", ("DDP613",), "08_unused_parameter", "step 1", env=ONE),
     Row("the order of a set", ("DDP703",), "09_hash_order", "", TORCHRUN),
 )
@@ -115,7 +117,6 @@ _NO_CUDA = "the machine has no CUDA, and the simulated cards do not have this fa
 _PERSON = "the report says where to look; which line to change is for a person to see"
 _OUTSIDE = "the change is outside of the program and of its command: another file, package, host or cable"
 NOT_FOLLOWED: Dict[str, str] = {
-    "DDP602": "on which value all ranks have to agree, and what they do then, is for a person to say",
     "DDP699": _PERSON,
     "DDP427": _OUTSIDE,
     "DDP425": _OUTSIDE,

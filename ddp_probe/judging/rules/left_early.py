@@ -91,7 +91,8 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         evidence=sequence_evidence(run, left, ends) if left is not None else ends,
         when=earliest.when,
         explains=lost,
-        remedy=left_sequence.remedy(left) if left is not None and left.decision is not None else remedy,
+        remedy=remedy,
+        change=left_sequence.change(left) if left is not None and left.decision is not None else (),
     )
 
 

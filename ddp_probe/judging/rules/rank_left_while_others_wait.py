@@ -41,7 +41,8 @@ def check(run: Run) -> Iterator[Finding]:
         ),
         evidence=sequence_evidence(run, left, evidence(run, found)) if left is not None else evidence(run, found),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
-        remedy=_remedy(named(found.there), gone) if left is None or left.decision is None else left_sequence.remedy(left),
+        remedy=_remedy(named(found.there), gone),
+        change=left_sequence.change(left) if left is not None and left.decision is not None else (),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
 

@@ -90,7 +90,7 @@ def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:
         verdict="%s %s; %s.%s" % (left_sequence.told(left), capital(waiting(run, found)), absent(run, found), doubt(run, found)),
         evidence=sequence_evidence(run, left, evidence(run, found)),
         when=found.when,
-        remedy=left_sequence.remedy(left),
+        change=left_sequence.change(left),
         explains=explained(run),
         confidence=HIGH if left.decision is not None and left.decision.is_sure else MEDIUM,
     )

@@ -33,7 +33,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s%s" % (left_sequence.told(left), doubt(run, found)),
         evidence=sequence_evidence(run, left, evidence(run, found) if found.here else []),
         when=found.when,
-        remedy=left_sequence.remedy(left),
+        change=left_sequence.change(left),
         explains=[*explained(run), *aborted(run)],
         confidence="high" if left.is_sure and (left.decision is None or left.decision.is_sure) else MEDIUM,
         cause="uneven_batches" if left.made is not None and left.made.ends_loader else "",
