@@ -19,6 +19,7 @@ from ddp_probe.standing.stalls import BACKWARD, FORWARD
 LOADER, EXCEPTION = "dataloader", "exception"
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
 _ALIKE = 6  # This many entries must be alike there, or all that follow on one side.
+_MOST_IN_A_STEP = 8  # Ranks of a run without any failure whose passes are compared: it takes a tenth of a second for each.
 _LONGEST = 128  # Entries of the past that are compared.
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 
@@ -96,8 +97,8 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
     records = {rank: _sequence(standings.ranks[rank]) for rank in _compared(standings)}
-    if not records:
-        return None
+    if not records or not all(any(record.way for record in kept) for kept in records.values()):
+        return None  # A ledger of before version 3.
     sequences = {rank: entries(kept) for rank, kept in records.items()}
     if any(kept[0].number > 1 for kept in records.values()):
         earlier = parted_before(sequences)
@@ -134,18 +135,21 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
 
 def swapped_passes(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return the first backward passes that ranks have made in another order in one step: gradients of different models have met."""
-    first, *rest = _compared(standings) or [-1]
+    ranks = _compared(standings)
+    chosen = ranks[:: max(1, len(ranks) // _MOST_IN_A_STEP)][:_MOST_IN_A_STEP]
+    sequences = {rank: entries(_sequence(standings.ranks[rank])) for rank in chosen}
+    if len(sequences) < 2:
+        return None
+    first, *rest = sequences
     for rank in rest:
-        sequences = [entries(_sequence(standings.ranks[each])) for each in (first, rank)]
-        starts = _common_start(*sequences)
-        sides = [sequence[start:] for sequence, start in zip(sequences, starts)]
+        sides = [sequences[first], sequences[rank]]
+        sides = [side[start:] for side, start in zip(sides, _common_start(*sides))]
         places = _swapped(sides[0], sides[1])
         if places is not None:
-            made, usual = sides[1][places[1]], sides[0][places[0]]
+            usual, made = (side[place] for side, place in zip(sides, places))
             shared = sides[0][places[0] - 1] if places[0] else None
             trail = made, usual, shared
-            ranks = (first, rank)
-            left = SequenceParting(ranks, (), shared, made, usual, False, trail=trail, sides=((rank,), (first,)), is_swapped=True)
+            left = SequenceParting((first, rank), (), shared, made, usual, False, trail=trail, sides=((rank,), (first,)), is_swapped=True)
             return left._replace(decision=_decision(standings, left))
     return None
 
@@ -178,10 +182,9 @@ def _steps(side: Sequence[SequenceEntry]) -> List[List[int]]:
 
 
 def _compared(standings: LedgerStandings) -> List[int]:
-    """Return the ranks whose sequences can be compared; none if a ledger is of before version 3."""
+    """Return the ranks whose sequences can be compared."""
     ranks = [rank for rank in sorted(standings.ranks) if standings.ranks[rank].ledger.complete][:MOST_RANKS]
-    has_ways = all(any(record.way for record in _sequence(standings.ranks[rank])) for rank in ranks)
-    return ranks if len(ranks) > 1 and has_ways else []
+    return ranks if len(ranks) > 1 else []
 
 
 def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> int:
