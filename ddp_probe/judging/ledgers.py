@@ -343,8 +343,9 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
         return Left("was ended by %s" % death.signal, process.last_when)
     if process.ended is not None:
         code = process.exit_code
-        by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
-        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.over[0], None, process.ended.site)
+        ended = "ended with exit code %d" % code if code is not None else "ended"
+        told = ", ".join(filter(None, (ended, by_exit_call(process))))
+        return Left(told, process.over[0], None, process.exit_call)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
     if _is_lost_by_all(run, process):
@@ -390,7 +391,19 @@ def _at_exit(process: LoggedProcess) -> Optional[Left]:
     if site is None:
         return None
     when = process.over[0] if process.ended is not None else process.last_when
-    return Left("has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)), when, None, site, True)
+    left = " ".join(filter(None, ("has left its program", by_exit_call(process))))
+    runs = "runs %s%s as it exits" % (frames[0].function, _at(site))
+    return Left("%s, and %s" % (left, runs), when, None, process.exit_call or site, True)
+
+
+def by_exit_call(process: LoggedProcess) -> str:
+    """Return by which exit call a program was left, and which exception that hid; nothing if it was not left so."""
+    if process.exit_call is None:
+        return ""
+    by, caught = "by the exit call at %s" % place(process.exit_call), process.caught_at_exit
+    if caught is None:
+        return by
+    return "%s, in an except clause that had caught %s" % (by, caught.type.rpartition(".")[2])
 
 
 def _is_at_exit(frames: Sequence[schema.Site]) -> bool:

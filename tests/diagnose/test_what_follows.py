@@ -157,6 +157,35 @@ def test_a_rank_that_runs_what_is_registered_for_its_exit_has_left() -> None:
     assert _slugs(_of(inside)) == ["rank-missing-from-collective"]
 
 
+def test_an_exit_call_that_hides_an_exception_has_its_line() -> None:
+    """Of a rank that exit() in an except clause has ended, the line of that call is named, while it exits and afterwards."""
+    caught = {"type": "urllib.error.URLError", "message": "<urlopen error timed out>"}
+    call = {"file": "/job/hgnetv2.py", "line": 556, "function": "__init__"}
+    exits = _event("process.exit", 1, exit_code=0, site=call, caught=caught)
+    ledgers = [
+        "ledger 0-1 backward at /job/train.py:20 x3",
+        "ledger 0 backward at /job/train.py:20 open",
+    ]
+    live = [
+        _stands(0, ("/job/train.py", 40, "<module>"), ("/job/train.py", 20, "main")),
+        exits,
+        _stands(1, ("/job/dist_utils.py", 30, "cleanup")),
+        *ledgers,
+        "ledger 1 barrier at /job/dist_utils.py:30 open",
+    ]
+    (finding,) = _of(live).findings
+    by = "by the exit call at /job/hgnetv2.py:556, in an except clause that had caught URLError"
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "Rank 1 has left its program %s, and runs cleanup at /job/dist_utils.py:30" % by in finding.verdict
+    assert "/job/hgnetv2.py:556: URLError: <urlopen error timed out>." in finding.remedy
+    assert next(item.site.line for item in finding.evidence if item.site is not None) == 556
+    over = _event("process.end", 1, exit_code=0, mono_ns=int((START + 60) * 1e9))
+    (finding,) = _of([live[0], exits, over, *ledgers]).findings
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "Rank 1 ended with exit code 0, %s" % by in finding.verdict
+    assert next(item.site.line for item in finding.evidence if item.site is not None) == 556
+
+
 def test_the_table_shows_no_card_that_is_not_there() -> None:
     """A set_device that a remedy skipped on a host without cards sets none; parameters that have been trained are not without data."""
     log = [

@@ -55,7 +55,7 @@ def _went_on(process: LoggedProcess, failure: Failed) -> bool:
         return False
     last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
     ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, *WATCHERS)
-    clean = (schema.DestroyProcessGroup, schema.ProcessEnd, *ours)
+    clean = (schema.DestroyProcessGroup, schema.ProcessExit, schema.ProcessEnd, *ours)
     if any(call.at.line > last and not isinstance(call.begin, clean) for call in process.every()):
         return True
     end = process.ended

@@ -3,7 +3,7 @@
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from ddp_probe.judging.disagreements import Abandoned, abandoned
-from ddp_probe.judging.ledgers import as_site, standings_of
+from ddp_probe.judging.ledgers import as_site, by_exit_call, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
@@ -48,7 +48,7 @@ class _Leaver:
     def __init__(self, process: LoggedProcess) -> None:
         self.process = process
         self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
-        self.exit_call = process.ended.site if process.ended is not None else None
+        self.exit_call = process.exit_call
         self.when = self.leave.when if self.leave is not None else process.over[0]
 
 
@@ -175,8 +175,8 @@ def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
 
 def _code(run: Run, left: _Leaver) -> str:
     code = _exit_code(run, left)
-    by = ", by the exit call at %s" % place(left.exit_call) if left.exit_call is not None else ""
-    return " (exit code %d%s)" % (code, by) if code is not None else ""
+    by = by_exit_call(left.process)
+    return " (exit code %d%s)" % (code, ", " + by if by else "") if code is not None else ""
 
 
 def _how(left: _Leaver) -> str:

@@ -9,6 +9,8 @@ from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import LEFT
 
+_CHARACTERS = 160
+
 RULE = Rule(
     id="DDP631",
     slug="rank-left-while-others-wait",
@@ -42,7 +44,14 @@ def _remedy(who: str, gone: Standing) -> str:
     left = gone.left
     if left is not None and left.failure is not None:
         return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
-    if left is not None and left.exits:
+    hidden = gone.process.caught_at_exit
+    if left is not None and left.site is not None and hidden is not None:
+        failed = ": ".join(filter(None, (hidden.type.rpartition(".")[2], hidden.message[:_CHARACTERS].rstrip("."))))
+        return "Fix what failed before the exit call at %s: %s. To see its traceback, let it end the rank." % (
+            place(left.site),
+            failed,
+        )
+    if left is not None and left.exits and gone.process.exit_call is None:
         return (
             "Find out why %s leaves its program while the others go on: exit() in a library, an exception that is caught, a return. What it printed "
             "last tells more. Let all ranks leave together."
