@@ -5,6 +5,7 @@ A rank stands in a call that has not returned, or that raised because the others
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
@@ -394,16 +395,6 @@ def _at_exit(process: LoggedProcess) -> Optional[Left]:
     left = " ".join(filter(None, ("has left its program", by_exit_call(process))))
     runs = "runs %s%s as it exits" % (frames[0].function, _at(site))
     return Left("%s, and %s" % (left, runs), when, None, process.exit_call or site, True)
-
-
-def by_exit_call(process: LoggedProcess) -> str:
-    """Return by which exit call a program was left, and which exception that hid; nothing if it was not left so."""
-    if process.exit_call is None:
-        return ""
-    by, caught = "by the exit call at %s" % place(process.exit_call), process.caught_at_exit
-    if caught is None:
-        return by
-    return "%s, in an except clause that had caught %s" % (by, caught.type.rpartition(".")[2])
 
 
 def _is_at_exit(frames: Sequence[schema.Site]) -> bool:

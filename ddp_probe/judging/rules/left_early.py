@@ -3,7 +3,8 @@
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from ddp_probe.judging.disagreements import Abandoned, abandoned
-from ddp_probe.judging.ledgers import as_site, by_exit_call, standings_of
+from ddp_probe.judging.exit_calls import by_exit_call, fix_of_hidden
+from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
@@ -107,7 +108,7 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
         % (capital(named(guilty)), _code(run, earliest), _how(earliest), rest, " The job caught what failed." if is_caught else ""),
         evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
         when=earliest.when,
-        remedy=_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest),
+        remedy=fix_of_hidden(earliest.process) or (_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest)),
         confidence=MEDIUM,
     )
 
@@ -207,6 +208,9 @@ def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
 def _remedy(run: Run, left: _Leaver) -> str:
     """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches. An exit call is neither."""
     rank = left.process.rank
+    hidden = fix_of_hidden(left.process)
+    if hidden:
+        return hidden
     if left.exit_call is not None or _exit_code(run, left):
         why = "reaches the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
         return (

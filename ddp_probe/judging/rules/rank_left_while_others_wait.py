@@ -2,14 +2,13 @@
 
 from typing import Iterator
 
+from ddp_probe.judging.exit_calls import fix_of_hidden
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import LEFT
-
-_CHARACTERS = 160
 
 RULE = Rule(
     id="DDP631",
@@ -44,13 +43,9 @@ def _remedy(who: str, gone: Standing) -> str:
     left = gone.left
     if left is not None and left.failure is not None:
         return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
-    hidden = gone.process.caught_at_exit
-    if left is not None and left.site is not None and hidden is not None:
-        failed = ": ".join(filter(None, (hidden.type.rpartition(".")[2], hidden.message[:_CHARACTERS].rstrip("."))))
-        return "Fix what failed before the exit call at %s: %s. To see its traceback, let it end the rank." % (
-            place(left.site),
-            failed,
-        )
+    hidden = fix_of_hidden(gone.process)
+    if left is not None and hidden:
+        return hidden
     if left is not None and left.exits and gone.process.exit_call is None:
         return (
             "Find out why %s leaves its program while the others go on: exit() in a library, an exception that is caught, a return. What it printed "
