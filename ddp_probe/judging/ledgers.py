@@ -5,6 +5,7 @@ A rank stands in a call that has not returned, or that raised because the others
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
@@ -343,8 +344,9 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
         return Left("was ended by %s" % death.signal, process.last_when)
     if process.ended is not None:
         code = process.exit_code
-        by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
-        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.over[0], None, process.ended.site)
+        ended = "ended with exit code %d" % code if code is not None else "ended"
+        told = ", ".join(filter(None, (ended, by_exit_call(process))))
+        return Left(told, process.over[0], None, process.exit_call)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
     if _is_lost_by_all(run, process):
@@ -390,7 +392,9 @@ def _at_exit(process: LoggedProcess) -> Optional[Left]:
     if site is None:
         return None
     when = process.over[0] if process.ended is not None else process.last_when
-    return Left("has left its program, and runs %s%s as it exits" % (frames[0].function, _at(site)), when, None, site, True)
+    left = " ".join(filter(None, ("has left its program", by_exit_call(process))))
+    runs = "runs %s%s as it exits" % (frames[0].function, _at(site))
+    return Left("%s, and %s" % (left, runs), when, None, process.exit_call or site, True)
 
 
 def _is_at_exit(frames: Sequence[schema.Site]) -> bool:

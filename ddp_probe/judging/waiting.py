@@ -89,7 +89,7 @@ def last_seen(process: LoggedProcess) -> str:
 
 
 def _last_call(process: LoggedProcess) -> "Optional[LoggedCall[schema.Event]]":
-    marks = (schema.ProcessStart, schema.ProcessEnd, schema.Coverage)
+    marks = (schema.ProcessStart, schema.ProcessExit, schema.ProcessEnd, schema.Coverage)
     calls = [call for call in process.every() if not isinstance(call.begin, marks) and not call.is_watchers]
     return max(calls, key=lambda call: call.until or call.when) if calls else None
 

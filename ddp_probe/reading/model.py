@@ -176,6 +176,20 @@ class LoggedProcess:
         return self.end if isinstance(self.end, schema.ProcessEnd) else None
 
     @property
+    def exit_call(self) -> Optional[schema.Site]:
+        """Return the line of the exit call that left the program, with a code other than 0 or in an except clause."""
+        called = self.final(schema.ProcessExit)
+        if called is not None and called.site is not None:
+            return called.site
+        return self.ended.site if self.ended is not None else None
+
+    @property
+    def caught_at_exit(self) -> Optional[schema.Failure]:
+        """Return the exception that was being handled when the program was left by an exit call."""
+        called = self.final(schema.ProcessExit)
+        return called.begin.caught if called is not None else None
+
+    @property
     def over(self) -> Tuple[float, LogLine]:
         """Return the time and the line of its last words, or of its last line if it left none.
 

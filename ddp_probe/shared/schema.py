@@ -268,6 +268,13 @@ class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
     accelerators: Annotated[List[Card], _doc("Accelerators at the end, read without initialising them.")] = []
 
 
+class ProcessExit(Event, tag="process.exit", kw_only=True, omit_defaults=True):
+    """The program was left by an exit call with a code other than 0, or in an except clause. Functions at exit run next."""
+
+    exit_code: Annotated[Optional[int], _doc("The code that was given to `sys.exit`, `exit` or `quit`.")] = None
+    caught: Annotated[Optional[Failure], _doc("The exception that the except clause had caught.")] = None
+
+
 class ThreadFailed(Event, tag="thread.failed", kw_only=True, omit_defaults=True):
     """A thread of this process ended with an exception that nothing caught; the process went on. `failure` describes it, `thread` names it."""
 

@@ -16,6 +16,7 @@ _SITE = 20  # Maximum columns for the job's line in a terminal.
 # The fields that fit a terminal. In a pipe, and for other events, all fields are printed.
 MATTERS: Dict[str, Tuple[str, ...]] = {
     "process.start": ("role", "launcher"),
+    "process.exit": ("exit_code",),
     "process.end": ("exit_code", "process_group", "lost"),
     "thread.failed": ("thread",),
     "launcher.start": ("launcher",),

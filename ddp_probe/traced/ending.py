@@ -122,7 +122,7 @@ class Ending:
         self._uncaught: Optional[BaseException] = None
         self._previous: Optional[_Hook] = None
         self._previous_of_threads: Any = None
-        self._leaving = Leaving(self._at_once, self._note)
+        self._leaving = Leaving(self._at_once, self._note, self._exits)
         self._closed = False
         self._last_word: Dict[str, Any] = {}
         self._summary_due = False
@@ -151,6 +151,7 @@ class Ending:
         if threading.excepthook == self._thread_excepthook:
             threading.excepthook = self._previous_of_threads
         atexit.unregister(self._exit)
+        atexit.unregister(self._tell_exit_call)
 
     def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType], shown: "Optional[_Shown]" = None) -> None:
         """Write the end and call the job's hook: each is done once, whatever a signal handler of the job's raises meanwhile.
@@ -207,6 +208,19 @@ class Ending:
         self._close(code)
         self._session.collectives.watcher.stop()
         self._session.recorder.close()
+
+    def _exits(self) -> None:
+        """Ask to be called before the functions that the job has registered: one of them may hang."""
+        atexit.unregister(self._tell_exit_call)
+        atexit.register(self._tell_exit_call)
+
+    def _tell_exit_call(self) -> None:
+        guard.run("process", self._write_exit_call)
+
+    def _write_exit_call(self) -> None:
+        called = self._leaving.called()
+        if called is not None and not self._closed and self._session.recorder.path is not None:
+            self._session.recorder.point(called)
 
     def _exit(self) -> None:
         try:

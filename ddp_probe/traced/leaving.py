@@ -1,7 +1,9 @@
-"""How the program is left, and with which code: sys.exit, os._exit, the last step of multiprocessing, the end of the outermost frame.
+"""How the program is left, and with which code.
 
-The interpreter tells nobody of SystemExit: no hook is called for it, and it is gone when functions at exit run. So sys.exit and os._exit
-are noted on their way, and the outermost frame, which is kept, shows afterwards whether it returned or was left by an exception.
+The interpreter tells nobody of SystemExit: no hook is called for it, and it is gone when functions at exit run.
+So sys.exit, os._exit, the exit and quit of the module site, and the last step of multiprocessing are noted on their
+way. The outermost frame is kept: it shows afterwards whether it returned or was left by an exception. A
+`raise SystemExit` of the job's own passes none of these, and its line is not known.
 """
 
 import functools
@@ -12,7 +14,7 @@ from types import FrameType
 from typing import Any, Callable, Optional
 
 from ddp_probe.shared.own_code import foreign
-from ddp_probe.shared.schema import Failure, Site
+from ddp_probe.shared.schema import Failure, ProcessExit, Site
 from ddp_probe.traced.facts.call_site import call_path, module_of, site
 from ddp_probe.traced.facts.failure import failure
 from ddp_probe.traced.patching.guard import guard
@@ -25,25 +27,39 @@ _SPAWN = "multiprocessing.spawn"
 class Leaving:
     """Notes the exit code of this process, and the exception that was being handled when it was chosen."""
 
-    def __init__(self, last_word: Callable[[int], None], raised: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        last_word: Callable[[int], None],
+        raised: Callable[[BaseException], None],
+        exits: Callable[[], None],
+    ) -> None:
         self.noted: Optional[int] = None  # What sys.exit was called with last; it may have been caught since.
         self.behind: Optional[Failure] = None  # The exception in whose handler that was.
         self.at: Optional[Site] = None  # The line of the job that called it, or os._exit, with a code other than 0.
         self._last_word = last_word
         self._raised = raised
+        self._exits = exits
+        self._called: Optional[ProcessExit] = None  # The last exit call; it may have been caught since.
         self._exit: Any = sys.exit
         self._leave: Any = os._exit
+        self._quitter: Any = None  # The class of exit and quit.
+        self._quit: Any = None
+        self._ours: Any = ()
         self._outermost: Optional[FrameType] = None
         self._finalizer: Any = None
         self._handled = 0
         self._watching = False
 
     def watch(self) -> None:
-        """Keep the outermost frame, put ours before sys.exit and os._exit, and ask multiprocessing to be told of the end of its child."""
+        """Keep the outermost frame, put ours before each way to exit, and ask multiprocessing to tell of its end."""
         self._outermost = _outermost()
         self._exit, self._leave = sys.exit, os._exit
         sys.exit, os._exit = self._of_sys(sys.exit), self._of_os(os._exit)
-        self._ours = (sys.exit, os._exit)
+        self._quitter = getattr(sys.modules.get("_sitebuiltins"), "Quitter", None)  # Missing under python -S.
+        if self._quitter is not None:
+            self._quit = self._quitter.__call__
+            self._quitter.__call__ = self._of_site(self._quit)
+        self._ours = (sys.exit, os._exit, self._quitter and self._quitter.__call__)
         self._watching, self._outermost = True, _outermost()
         util = sys.modules.get("multiprocessing.util")
         if util is not None and of_multiprocessing():
@@ -56,6 +72,8 @@ class Leaving:
             sys.exit = self._exit
         if self._watching and os._exit is self._ours[1]:
             os._exit = self._leave
+        if self._watching and self._quitter is not None and self._quitter.__call__ is self._ours[2]:
+            self._quitter.__call__ = self._quit
         if self._finalizer is not None:
             self._finalizer.cancel()
         self._watching, self._finalizer, self._outermost = False, None, None
@@ -71,6 +89,12 @@ class Leaving:
             return 0
         return None if left == "raised" else self.noted
 
+    def called(self) -> Optional[ProcessExit]:
+        """Return the exit call by which the program was left; None if it was caught, or if that is not known."""
+        if self._outermost is None or _how_left(self._outermost):
+            return None
+        return self._called
+
     def _of_sys(self, original: Any) -> Any:
         @functools.wraps(original)
         def exit(status: Any = None, /) -> Any:  # noqa: A001  # it stands for the function of that name
@@ -78,6 +102,14 @@ class Leaving:
             return original(status)
 
         return exit
+
+    def _of_site(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __call__(quitter: Any, code: Any = None) -> Any:  # noqa: N807  # it stands for the method of that name
+            guard.run("process", self._note, code, sys._getframe().f_back)
+            return original(quitter, code)
+
+        return __call__
 
     def _of_os(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -96,7 +128,15 @@ class Leaving:
         self.noted = code_of(status)
         self.at = _line(caller) if self.noted else None
         handled: Any = sys.exc_info()[1]
-        self.behind = failure(handled) if self.noted and issubclass(type(handled), Exception) else None
+        caught = failure(handled) if issubclass(type(handled), Exception) else None
+        self.behind = caught if self.noted else None
+        self._called = None
+        if (self.noted or caught is not None) and caller is not None:
+            line = _line(caller)
+            if line is None and caught is not None:  # A library hides what failed; the job's line leads there.
+                line = call_path(caller)[0]
+            self._called = ProcessExit(exit_code=self.noted, site=line, caught=caught)
+            self._exits()
 
     def _say(self, status: Any, caller: Optional[FrameType]) -> None:
         if issubclass(type(status), int):  # anything else is a TypeError, and the program goes on

@@ -1,6 +1,7 @@
 """What follows from what: a failure that was outlived is no cause, and what comes after the end of a program, or after a signal, is none either."""
 
 import json
+from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
@@ -69,6 +70,17 @@ def test_what_was_outlived_stays_on_the_page() -> None:
     assert note.startswith(
         "Ranks 0-1 caught AttributeError: module 'torch._C' has no attribute '_cuda_setDevice' at /job/dist_utils.py:41, and went on"
     )
+
+
+def test_a_call_that_needs_cuda_fails_by_itself() -> None:
+    """A tensor asked of CUDA on a host without it, after a swallowed set_device, would fail with that call guarded."""
+    lines = [line for rank in (0, 1) for line in [*_joined(rank), *_set_device(rank)]]
+    frames = [{"file": "/job/logger.py", "line": 43, "function": "synchronize"}]
+    failure = {"type": "AssertionError", "message": "Torch not compiled with CUDA enabled", "frames": frames}
+    ends = [_event("process.end", rank, exit_code=1, uncaught=True, failure=failure) for rank in (0, 1)]
+    (finding,) = _of([*lines, *ends]).findings
+    assert (finding.slug, finding.ranks) == ("cuda-call-without-cuda", [0, 1])
+    assert "/job/logger.py:43 asks for CUDA" in finding.verdict
 
 
 def test_a_wait_for_a_rank_with_a_group_follows_from_no_failure_of_its_set_up() -> None:
@@ -155,6 +167,89 @@ def test_a_rank_that_runs_what_is_registered_for_its_exit_has_left() -> None:
     assert "exit()" in finding.remedy
     inside = [line.replace('"function": "cleanup"', '"function": "<module>"') for line in log]
     assert _slugs(_of(inside)) == ["rank-missing-from-collective"]
+
+
+def test_an_exit_call_that_hides_an_exception_has_its_line() -> None:
+    """Of a rank that exit() in an except clause has ended, the line of that call is named, while it exits and afterwards."""
+    caught = {
+        "type": "urllib.error.URLError",
+        "message": "<urlopen error timed out>",
+        "frames": [{"file": "/job/hgnetv2.py", "line": 524, "function": "__init__"}],
+    }
+    call = {"file": "/job/hgnetv2.py", "line": 556, "function": "__init__"}
+    exits = _event("process.exit", 1, exit_code=0, site=call, caught=caught)
+    ledgers = [
+        "ledger 0-1 backward at /job/train.py:20 x3",
+        "ledger 0 backward at /job/train.py:20 open",
+    ]
+    live = [
+        _stands(0, ("/job/train.py", 40, "<module>"), ("/job/train.py", 20, "main")),
+        exits,
+        _stands(1, ("/job/dist_utils.py", 30, "cleanup")),
+        *ledgers,
+        "ledger 1 barrier at /job/dist_utils.py:30 open",
+    ]
+    (finding,) = _of(live).findings
+    by = "by the exit call at /job/hgnetv2.py:556, in an except clause that had caught URLError"
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "Rank 1 has left its program %s, and runs cleanup at /job/dist_utils.py:30" % by in finding.verdict
+    assert "Fix what failed at /job/hgnetv2.py:524: URLError: <urlopen error timed out>." in finding.remedy
+    assert "remove the exit call at /job/hgnetv2.py:556" in finding.remedy
+    assert next(item.site.line for item in finding.evidence if item.site is not None) == 556
+    over = _event("process.end", 1, exit_code=0, mono_ns=int((START + 60) * 1e9))
+    (finding,) = _of([live[0], exits, over, *ledgers]).findings
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "Rank 1 ended with exit code 0, %s" % by in finding.verdict
+    assert next(item.site.line for item in finding.evidence if item.site is not None) == 556
+
+
+_HIDES = """import torch.distributed as dist
+
+
+def cleanup():
+    dist.barrier()
+
+
+def load(rank):
+    try:
+        if rank == 0:
+            download()
+        dist.barrier()
+        read()
+    except Exception:
+        exit()
+
+
+def main(rank):
+    dist.barrier()
+    load(rank)
+"""
+
+
+def test_what_runs_at_exit_is_no_step_of_the_program(tmp_path: Path) -> None:
+    """If a barrier at exit meets one of the others, the exit call is named, and not the two lines."""
+    job = tmp_path / "train.py"
+    job.write_text(_HIDES, encoding="utf-8")
+    site = {"file": str(job), "line": 15, "function": "load"}
+    caught = {"type": "urllib.error.URLError", "message": "<urlopen error timed out>"}
+    exits = _event("process.exit", 0, exit_code=0, site=site, caught=caught, mono_ns=int((START + 0.001) * 1e9))
+    log = [
+        *_joined(0),
+        exits,
+        _event("process.end", 0, exit_code=0, mono_ns=int((START + 0.035) * 1e9)),
+        *_joined(1),
+        _event("process.end", 1, exit_code=0, mono_ns=int((START + 0.06) * 1e9)),
+        "ledger 0-1 barrier at {0}:19:main via {0}:23",
+        "ledger 0 barrier at {0}:5:cleanup",
+        "ledger 1 barrier at {0}:12:load via {0}:23 {0}:20",
+        "ledger 1 barrier at {0}:5:cleanup raised",
+    ]
+    lines = [line.replace("{0}", str(job)) for line in log]
+    (finding,) = _of(lines).findings
+    assert (finding.slug, finding.ranks) == ("left-early", [0])
+    by = "by the exit call at %s:15, in an except clause that had caught URLError" % job
+    assert by in finding.verdict
+    assert _slugs(_of([line for line in lines if "process.exit" not in line]))[:1] == ["calls-out-of-step"]
 
 
 def test_the_table_shows_no_card_that_is_not_there() -> None:

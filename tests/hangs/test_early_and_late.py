@@ -126,6 +126,13 @@ def test_the_later_failure_is_named_whichever_was_survived_before(late: str, job
     assert {early: told for early, told in found.items() if told[0] not in truth.rules or told[1] != ranks} == {}
 
 
+def _exit_call() -> str:
+    """Return the place of the exit call that hides that there are no weights."""
+    lines = _PROGRAM.read_text(encoding="utf-8").split("\n")
+    (number,) = [number for number, line in enumerate(lines, 1) if line.strip().startswith("exit()")]
+    return "%s:%d" % (_PROGRAM, number)
+
+
 _HANGS = (
     ("worker", "cleanup"),
     ("swallowed_batch", ""),
@@ -147,6 +154,8 @@ def test_what_was_known_before_the_end_is_known_after_it(late: Tuple[str, str], 
     ran.wait()
     before = told(ran.folder)
     assert before is not None
+    if late[0] == "pretrained_exit":
+        assert before.line == _exit_call()
     if way == _TIMEOUT:
         ran.process.wait(300)
     else:

@@ -31,6 +31,11 @@ _WAYS: Dict[str, Tuple[str, Any]] = {
     "uncaught": ("raise ValueError('loss is nan')", 1),
     "raised": ("raise SystemExit(4)", None),
     "raised below": ("def main():\n    raise SystemExit(4)\nmain()", None),
+    "exit of site": ("def main():\n    exit(3)\nmain()", 3),
+    "quit of site": ("def main():\n    quit(code=3)\nmain()", 3),
+    "exit that hides": ("def main():\n    try:\n        open('weights.pth')\n    except OSError:\n        exit()\nmain()", 0),
+    "exit at the end": ("exit()", 0),
+    "exit that is caught": ("try:\n    {}['key']\nexcept KeyError:\n    try:\n        exit()\n    except SystemExit:\n        pass", 0),
     "finally": ("try:\n    sys.exit(7)\nfinally:\n    print('cleaned')", 7),
     "at once": ("os._exit(0)", 0),
     "at once 9": ("print('gone', flush=True)\nos._exit(9)", 9),
@@ -93,3 +98,47 @@ def test_the_start_tells_one_process_from_a_later_one(ends: Dict[str, Any]) -> N
     assert start["event"] == "process.start"
     assert start["born"] > 0
     assert start["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+# What is told of an exit call: its line in the program, its code, and the exception that was caught.
+_CALLS: Dict[str, Tuple[int, int, str]] = {
+    "exit 3": (7, 3, ""),
+    "an alias": (7, 5, ""),
+    "logged": (9, 1, "KeyError"),
+    "exit of site": (7, 3, ""),
+    "quit of site": (7, 3, ""),
+    "exit that hides": (10, 0, "FileNotFoundError"),
+}
+_NO_CALL = (
+    "the last line",
+    "exit",
+    "exit 0",
+    "caught",
+    "a thread's",
+    "uncaught",
+    "raised",
+    "raised below",
+    "at once 9",
+    "exit at the end",
+    "exit that is caught",
+)
+
+
+@pytest.mark.parametrize("way", [*_CALLS, *_NO_CALL])
+def test_an_exit_call_has_its_line_and_what_it_hid(ends: Dict[str, Any], way: str) -> None:
+    """An exit call with a code other than 0, or in an except clause, has a line of its own; no other end has one."""
+    calls = [event for event in ends[way]["events"] if event["event"] == "process.exit"]
+    caught = [call.get("caught", {"type": ""})["type"].rpartition(".")[2] for call in calls]
+    told = [(call["site"]["line"], call["exit_code"], hidden) for call, hidden in zip(calls, caught)]
+    assert told == ([_CALLS[way]] if way in _CALLS else [])
+
+
+def test_what_runs_at_exit_comes_after_the_line(run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]], tmp_path: Path) -> None:
+    """A function that the job registered, and that never ends, does not keep the line of the exit call from the file."""
+    text = "import atexit\natexit.register(os.kill, os.getpid(), 9)\n%s"
+    (tmp_path / "job.py").write_text(_ARM + text % "try:\n    {}['key']\nexcept KeyError:\n    exit()\n")
+    place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "1"}
+    run_python([tmp_path / "job.py"], env=armed(tmp_path / "runs", **place), cwd=tmp_path)
+    (file,) = [path for path in (tmp_path / "runs").rglob("rank*.jsonl") if not path.parent.is_symlink()]
+    last = json.loads(file.read_text().splitlines()[-1])
+    assert (last["event"], last["site"]["line"], last["caught"]["message"]) == ("process.exit", 11, "'key'")

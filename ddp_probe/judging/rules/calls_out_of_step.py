@@ -9,8 +9,9 @@ from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Ru
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
+from ddp_probe.shared import schema
 from ddp_probe.standing.out_of_step import Mixed
-from ddp_probe.standing.splits import MIXED, Split
+from ddp_probe.standing.splits import MIXED, Split, record
 
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
@@ -32,7 +33,7 @@ def check(run: Run) -> Iterator[Finding]:
     """Name both lines, the number from which on the ranks are out of step, and the call that has no partner."""
     parting = of_kind(run, MIXED)
     mixed = parting.mixed if parting is not None else None
-    if parting is None or mixed is None:
+    if parting is None or mixed is None or _made_at_exit(run, parting, mixed):
         return
     barrier = mixed.calls[0][0].op in _NOTHING
     left = parting.sequence
@@ -59,6 +60,18 @@ def _statement(run: Run, parting: Split) -> Iterator[Evidence]:
     if mixed is not None and statement is not None:
         ledger = standings_of(run).ranks[mixed.calls[1][1][0]].ledger.path
         yield Evidence(ledger, 1, left_sequence.statement_site(statement), statement.text)
+
+
+def _made_at_exit(run: Run, parting: Split, mixed: Mixed) -> bool:
+    """Tell whether a rank had left its program by an exit call: what it runs at exit may meet any call of the others."""
+    standings = standings_of(run)
+    name = parting.group.id if parting.group is not None else ""
+    for rank in (*mixed.calls[0][1], *mixed.calls[1][1]):
+        standing = standings.ranks[rank]
+        made, left = record(standing, name, mixed.number), standing.process.final(schema.ProcessExit)
+        if made is not None and left is not None and standing.wall(made.entered_ns) >= left.when:
+            return True
+    return False
 
 
 def _maker(mixed: Mixed) -> int:

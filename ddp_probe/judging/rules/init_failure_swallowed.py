@@ -3,7 +3,7 @@
 from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
-from ddp_probe.judging.vendor_words import said
+from ddp_probe.judging.vendor_words import NO_CUDA, said
 from ddp_probe.judging.waiting import PEER_GONE
 from ddp_probe.judging.words import at, named, place
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
@@ -17,6 +17,7 @@ _OF_GROUP = (
     r"process group|init_process_group|No backend type|not initialized|[Rr]endezvous|MASTER_|environment variable|KeyError: 'LOCAL_RANK'|%s"
 ) % _OF_DEVICE
 _DEVICE_SYMPTOM, _GROUP_SYMPTOM = Expression(_OF_DEVICE), Expression(_OF_GROUP)
+_NO_CUDA = Expression(NO_CUDA)
 _WAITED = Expression(r"[Tt]imed? ?out|clients joined")
 
 
@@ -55,7 +56,7 @@ def _went_on(process: LoggedProcess, failure: Failed) -> bool:
         return False
     last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
     ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, *WATCHERS)
-    clean = (schema.DestroyProcessGroup, schema.ProcessEnd, *ours)
+    clean = (schema.DestroyProcessGroup, schema.ProcessExit, schema.ProcessEnd, *ours)
     if any(call.at.line > last and not isinstance(call.begin, clean) for call in process.every()):
         return True
     end = process.ended
@@ -89,8 +90,11 @@ def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
     """Tell whether a failure is about the device that was not set.
 
     A call that names another device fails with it as well, and so does the wrap of a model that is on the CPU of a host without cards.
+    On a host without CUDA each call that needs it fails by itself.
     """
     if not isinstance(call.begin, schema.SetDevice) or not _DEVICE_SYMPTOM.search(later.text):
+        return False
+    if _NO_CUDA.search(later.text):
         return False
     wraps = [made.begin for made in later.calls if isinstance(made.begin, schema.Wrap)]
     if any(not wrap.accelerators and wrap.placement is not None and list(wrap.placement.devices) == ["cpu"] for wrap in wraps):

@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.disagreements import Abandoned, abandoned
+from ddp_probe.judging.exit_calls import by_exit_call, fix_of_hidden
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.parted import departed, in_order, sequence_evidence, split
@@ -50,7 +51,7 @@ class _Leaver:
     def __init__(self, process: LoggedProcess) -> None:
         self.process = process
         self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
-        self.exit_call = process.ended.site if process.ended is not None else None
+        self.exit_call = process.exit_call
         self.when = self.leave.when if self.leave is not None else process.over[0]
 
 
@@ -116,7 +117,7 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
         % (capital(named(guilty)), _code(run, earliest), _how(earliest), rest, " The job caught what failed." if is_caught else ""),
         evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
         when=earliest.when,
-        remedy=_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest),
+        remedy=fix_of_hidden(earliest.process) or (_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest)),
         confidence=MEDIUM,
     )
 
@@ -184,8 +185,8 @@ def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
 
 def _code(run: Run, left: _Leaver) -> str:
     code = _exit_code(run, left)
-    by = ", by the exit call at %s" % place(left.exit_call) if left.exit_call is not None else ""
-    return " (exit code %d%s)" % (code, by) if code is not None else ""
+    by = by_exit_call(left.process)
+    return " (exit code %d%s)" % (code, ", " + by if by else "") if code is not None else ""
 
 
 def _how(left: _Leaver) -> str:
@@ -216,6 +217,9 @@ def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
 def _remedy(run: Run, left: _Leaver) -> str:
     """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches. An exit call is neither."""
     rank = left.process.rank
+    hidden = fix_of_hidden(left.process)
+    if hidden:
+        return hidden
     if left.exit_call is not None or _exit_code(run, left):
         why = "reaches the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
         return (

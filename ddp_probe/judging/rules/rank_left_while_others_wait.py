@@ -3,6 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.judging import left_sequence
+from ddp_probe.judging.exit_calls import fix_of_hidden
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, sequence_evidence, waiting
 from ddp_probe.judging.rule import Finding, Rule
@@ -51,7 +52,10 @@ def _remedy(who: str, gone: Standing) -> str:
     left = gone.left
     if left is not None and left.failure is not None:
         return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
-    if left is not None and left.exits:
+    hidden = fix_of_hidden(gone.process)
+    if left is not None and hidden:
+        return hidden
+    if left is not None and left.exits and gone.process.exit_call is None:
         return (
             "Find out why %s leaves its program while the others go on: exit() in a library, an exception that is caught, a return. What it printed "
             "last tells more. Let all ranks leave together."

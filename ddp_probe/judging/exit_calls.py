@@ -1,0 +1,30 @@
+"""By which exit call a rank left its program, and which exception it hid so."""
+
+from ddp_probe.judging.words import at, place
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.model import LoggedProcess
+
+_CHARACTERS = 160
+
+
+def by_exit_call(process: LoggedProcess) -> str:
+    """Return by which exit call a program was left, and which exception that hid; nothing if it was not left so."""
+    if process.exit_call is None:
+        return ""
+    by, caught = "by the exit call at %s" % place(process.exit_call), process.caught_at_exit
+    if caught is None:
+        return by
+    return "%s, in an except clause that had caught %s" % (by, caught.type.rpartition(".")[2])
+
+
+def fix_of_hidden(process: LoggedProcess) -> str:
+    """Return what to do about the exception that an exit call hid; nothing if it hid none."""
+    caught = process.caught_at_exit
+    if caught is None or process.exit_call is None:
+        return ""
+    said = ": ".join(filter(None, (caught.type.rpartition(".")[2], caught.message[:_CHARACTERS].rstrip("."))))
+    return "Fix what failed%s: %s. To see its traceback, let it end the rank: remove the exit call at %s." % (
+        at(job_line(caught.frames)),
+        said,
+        place(process.exit_call),
+    )
