@@ -25,6 +25,7 @@ _REMEDIES = {
 _TOGETHER = "Then all ranks take the branch as soon as one of them does."
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
+_CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
 
@@ -90,6 +91,8 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> str:
     """Return an entry with its number and its line."""
     if entry is None:
         return "nothing that is recorded"
+    if entry.ends_loader:
+        return "the end of the DataLoader%s" % at(as_site(entry.site))
     name = "batch" if entry.op == LOADER else spoken_name(entry.op)
     number = "" if entry.is_pass and not entry.number else " number %d" % entry.number
     return "%s%s%s" % (name, number, at(as_site(entry.site)))
@@ -150,6 +153,8 @@ def change(left: SequenceParting) -> Change:
     line = _line(left)
     if statement is not None and statement.kind == "for":
         return [_TURNS % line]
+    if statement is not None and statement.kind == "call":
+        return [_CALLED % line]
     edits = decided_together.edits(statement) if statement is not None and left.hint not in ("rank", EXCEPTION) else []
     said = [_REMEDIES[left.hint]] if left.hint in _REMEDIES else []
     if edits:

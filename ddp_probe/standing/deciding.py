@@ -33,7 +33,7 @@ class Statement(NamedTuple):
     taken: Tuple[Optional[bool], Optional[bool]] = (None, None)  # Of each side: whether the condition was true; None if both can lead there.
     jump: str = ""  # What the arm of one side ends with: break, continue, return, raise.
     jump_line: int = 0
-    side: int = -1  # The side that jumped, or that came to the `except`: 0 or 1; -1 if it is neither, or not known.
+    side: int = -1  # The side that jumped, that came to the `except`, or to what a call leads to: 0 or 1; -1 if it is neither, or not known.
 
 
 class Deciding(NamedTuple):
@@ -95,15 +95,17 @@ def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[D
     inner = [way[depth:] for way in ways]
     inside = [way[0] for way in inner if way]
     root = inside[0]
-    woven = WovenFlow(source, [way or (root._replace(line=0),) for way in inner])
-    if woven.root is None:
-        return None
-    # A `for` without a turn is rare: it is asked about if nothing else can have decided.
-    search = _Search(woven, has_turns=True)
-    statements = search.statements()
-    if not statements:
-        search = _Search(woven, has_turns=False)
+    whole = [way or (root._replace(line=0),) for way in inner]
+    statements: List[Statement] = []
+    # A `for` without a turn is rare, and so is a call that does not lead where it seems to: they are asked about if nothing else can have decided.
+    for has_turns, is_doubted in ((True, False), (False, False), (True, True)):
+        woven = WovenFlow(source, whole, is_doubted)
+        if woven.root is None:
+            return None
+        search = _Search(woven, has_turns)
         statements = search.statements()
+        if statements:
+            break
     if not statements:
         return None
     common = _depth(source, ways[:2])
@@ -281,7 +283,7 @@ class _Search:
 
     def _side(self, choice: _Choice, kind: str) -> int:
         """Return the side that the arm with a jump leads to, or the handler; -1 if that is not one side alone."""
-        if kind == "except":
+        if kind in ("except", "call"):
             return choice.taken.index(True) if choice.taken.count(True) == 1 else -1
         for arm in choice.arms:
             leads = self._leads(arm)

@@ -185,6 +185,9 @@ class _Pair:
                 return 0
             if sorted(turns[0], key=str) == sorted(turns[1], key=str) and after[0][:compared] == after[1][:compared]:
                 return size
+            lines = [[(op, way[-1:]) for op, way in turn] for turn in turns]  # The calls of two functions by turns, from the same lines.
+            if lines[0][0] != lines[1][0] and sorted(lines[0], key=str) == sorted(lines[1], key=str):
+                return size
         return 0
 
     def _swapped(self, at: int) -> bool:

@@ -39,8 +39,10 @@ class _Branch(NamedTuple):
 class WovenFlow:
     """The joined graph. `ends[label]` are the nodes in which a way ends; empty if it does not end in this source."""
 
-    def __init__(self, sources: SourceTrees, ways: Sequence[Way]) -> None:
+    def __init__(self, sources: SourceTrees, ways: Sequence[Way], is_doubted: bool = False) -> None:
+        """is_doubted: a call may also come by the function that it seems to lead to: a hook, a cached function, another decorator."""
         self._sources = sources
+        self._is_doubted = is_doubted
         self.frame_of: Dict[FlowNode, Frame] = {}
         self.ends: List[List[FlowNode]] = [[] for _ in ways]
         self.loop_of: Dict[int, FlowNode] = {}  # By the graph of a generator: the loop over it.
@@ -133,15 +135,16 @@ class WovenFlow:
             return True
         rest = self._split(frame, node)
         names = [site.function.rpartition(".")[2] for site, _ in children]
-        if not own and all(name in node.calls for name in names) and len(set(names)) == len(names):
+        is_doubted = self._is_doubted and any(self._may_be_left_out(site, child) for site, child in children)
+        if not is_doubted and not own and all(name in node.calls for name in names) and len(set(names)) == len(names):
             children.sort(key=lambda pair: node.calls.index(pair[0].function.rpartition(".")[2]))
             self._in_turn(node, [child for _, child in children], rest)
             return True
-        is_direct = len(children) == 1 and self._is_direct(frame, node, children[0][0])
+        is_direct = not is_doubted and len(children) == 1 and self._is_direct(frame, node, children[0][0])
         if is_direct and not own:
             self._in_turn(node, [children[0][1]], rest)
             return True
-        self._by_choice(frame, node, [child for _, child in children], rest, own, is_direct)
+        self._by_choice(frame, node, [child for _, child in children], rest, own, is_direct, is_doubted)
         return True
 
     def _callee(self, site: LedgerSite) -> object:
@@ -154,6 +157,12 @@ class WovenFlow:
         if name in node.calls or name in _UNNAMED:
             return True
         return any(frame.module.named(called_name) is not None for called_name in node.calls if called_name)
+
+    @staticmethod
+    def _may_be_left_out(site: LedgerSite, child: Frame) -> bool:
+        """Tell whether something else may stand between a call and this function, and answer in its place."""
+        decorators = getattr(child.flow.function, "decorator_list", [])
+        return bool(decorators) or site.function.rpartition(".")[2] in _UNNAMED
 
     def _split(self, frame: Frame, node: FlowNode) -> FlowNode:
         """Take from a node what follows its calls, and return that as a node of its own."""
@@ -171,7 +180,9 @@ class WovenFlow:
             node = child.flow.exit
         node.after.append(FlowEdge(rest))
 
-    def _by_choice(self, frame: Frame, node: FlowNode, children: Sequence[Frame], rest: FlowNode, own: Sequence[_Branch], is_direct: bool) -> None:
+    def _by_choice(
+        self, frame: Frame, node: FlowNode, children: Sequence[Frame], rest: FlowNode, own: Sequence[_Branch], is_direct: bool, is_doubted: bool
+    ) -> None:
         """Let a node call these functions in any order and as often as it likes, as a loop of a library or of callbacks does."""
         over = node.copy("" if is_direct else "call")
         choice = node.copy("" if own or is_direct else "call")
@@ -179,8 +190,10 @@ class WovenFlow:
         node.after.append(FlowEdge(choice))
         over.after = [FlowEdge(choice, True), FlowEdge(rest, False)]
         for child in children:
-            choice.after.append(FlowEdge(child.flow.entry))
+            choice.after.append(FlowEdge(child.flow.entry, True if is_doubted else None))
             child.flow.exit.after.append(FlowEdge(over))
+        if is_doubted:
+            choice.after.append(FlowEdge(rest, False))
         if own:
             itself = node.copy("")
             self.frame_of[itself] = frame

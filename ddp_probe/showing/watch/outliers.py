@@ -164,8 +164,8 @@ def _leaves(left: SequenceParting) -> str:
 def _decided(left: SequenceParting) -> str:
     if left.decision is None:
         return ""
-    statement = left.decision.statements[0]
-    how = "decided" if left.decision.is_sure else "most likely decided"
+    statement = left.decision.loop or left.decision.statements[0]
+    how = "decided" if left.decision.is_sure or left.decision.loop is not None else "most likely decided"
     return "; %s by '%s' at %s:%d" % (how, statement.text, os.path.basename(statement.file), statement.line)
 
 

@@ -5,12 +5,13 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.nn.parallel import DistributedDataParallel
 
 
 def main():
+    """Train three steps or four."""
     dist.init_process_group("gloo", timeout=timedelta(seconds=6))
-    model = DDP(nn.Linear(4, 1))
+    model = DistributedDataParallel(nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     errors = [[3.0, 2.5, 2.0], [3.0, 3.5, 2.9]][dist.get_rank()]
     best = float("inf")

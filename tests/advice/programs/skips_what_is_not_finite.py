@@ -5,10 +5,11 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.nn.parallel import DistributedDataParallel
 
 
 def step(model, optimizer, inputs):
+    """Make a step, unless its loss is not finite."""
     optimizer.zero_grad()
     loss = model(inputs).square().mean()
     if not torch.isfinite(loss):
@@ -19,8 +20,9 @@ def step(model, optimizer, inputs):
 
 
 def main():
+    """Train three steps or four."""
     dist.init_process_group("gloo", timeout=timedelta(seconds=6))
-    model = DDP(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)))
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     made = 0
     for number in range(4):
