@@ -241,6 +241,13 @@ def so_far(run: Run) -> str:
     return "%s; %s.%s" % (capital(waiting(run, parting)), absent(run, parting), departed(parting))
 
 
+def left_by_then(run: Run) -> str:
+    """Say where a rank had left the others when the run was ended from outside: it need not have been a hang yet."""
+    parting = _split(run, standings_of(run)._replace(patience=PATIENCE))
+    left = parting.sequence if parting is not None else None
+    return " %s" % left_sequence.told(left) if left is not None and left.is_sure else ""
+
+
 def _split(run: Run, standings: Standings) -> Optional[Split]:
     parted = splits.differing(standings)
     mixed = splits.out_of_step(standings, parted)

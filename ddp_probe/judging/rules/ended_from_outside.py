@@ -4,6 +4,7 @@ import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.judging.parted import left_by_then
 from ddp_probe.judging.rule import Finding, Printed, Rule, line
 from ddp_probe.judging.waiting import last_seen
 from ddp_probe.judging.words import capital, clock, listed, named
@@ -83,7 +84,8 @@ def check(run: Run) -> Iterator[Finding]:
     stood = [process for process in run.processes if process.stood_until is not None]
     yield RULE.found(
         ranks=sorted(process.rank for process in stood if process.rank is not None),
-        verdict="%s got %s at %s.%s%s" % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood), _handlers(run)),
+        verdict="%s got %s at %s.%s%s%s"
+        % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood), left_by_then(run), _handlers(run)),
         evidence=[line(one.at, "%s got %s%s" % (one.to, one.signal or "a signal", _did(one))) for one in _told(run, found)],
         when=found.when,
         remedy=_remedy(run, found),
