@@ -53,11 +53,16 @@ class Arms:
         return bool(pairs) and all(_apart(first, second) for first, second in pairs)
 
     def stand_in(self, site: LedgerSite) -> bool:
-        """Tell whether a line enters or leaves torch's Join: there a rank that has ended stands in for the calls of the others."""
+        """Tell whether a line is in torch's Join: there a rank that has ended stands in for the calls of the others.
+
+        It does so where the `with` ends, which up to Python 3.9 is the last line of what is inside.
+        """
         module = self._sources.module(site.file)
-        nodes = ast.walk(module.tree) if module is not None else iter(())
-        items = [item for node in nodes if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items]
-        return any(_begins(item, site.line) and module is not None and _is_join(item.context_expr, module) for item in items)
+        if module is None:
+            return False
+        nodes = (node for node in ast.walk(module.tree) if isinstance(node, (ast.With, ast.AsyncWith)))
+        around = [node for node in nodes if node.lineno <= site.line <= (node.end_lineno or 0)]
+        return any(_is_join(item.context_expr, module) for node in around for item in node.items)
 
     def statement(self, site: LedgerSite) -> str:
         """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
@@ -100,10 +105,6 @@ class Arms:
         flow = self._flows[function]
         nodes = flow.at(line) if flow is not None else []
         return _Place(flow, nodes[0]) if flow is not None and nodes else None
-
-
-def _begins(item: ast.withitem, line: int) -> bool:
-    return item.context_expr.lineno <= line <= (item.context_expr.end_lineno or 0)
 
 
 def _is_join(manager: ast.AST, module: SourceModule) -> bool:

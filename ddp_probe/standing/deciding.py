@@ -4,18 +4,20 @@ A statement that branches decides if on one of its ways the one rank's next line
 """
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.conditions import hint_of, names_in
 from ddp_probe.standing.flow import FlowEdge, FlowNode
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees
+from ddp_probe.standing.source_trees import called as name_called
 from ddp_probe.standing.woven_flow import Way, WovenFlow, without_comprehensions
 
 _LONGEST = 200  # Characters of a statement's text.
 _FAR = 1 << 30
 _MOST = 60  # Branches that are shown: the nearest.
 _BRANCHES = frozenset("if while for and or conditional case call raise".split())
+_PASSES_ON = frozenset(("enumerate", "tqdm", "trange", "iter", "track", "DataLoader"))  # What takes a batch for each that it gives.
 _KINDS = {"case": "if"}
 _WORDS = {"if": "if", "while": "while", "except": "except", "case": "case", "raise": "assert"}
 
@@ -36,6 +38,13 @@ class Statement(NamedTuple):
     side: int = -1  # The side that jumped, that came to the `except`, or to what a call leads to: 0 or 1; -1 if it is neither, or not known.
 
 
+class Known(NamedTuple):
+    """What the entries of the ranks tell of loops."""
+
+    is_over: bool = False  # The shared entry is the end of the loop that it is in.
+    loaders: FrozenSet[Tuple[str, int]] = frozenset()  # The lines that have asked a DataLoader for batches, if no rank came to its end there.
+
+
 class Deciding(NamedTuple):
     """The place at which two ways part: the function that both pass through last, their lines in it, and the statements that can have decided."""
 
@@ -48,21 +57,21 @@ class Deciding(NamedTuple):
     loop: Optional[Statement] = None  # Over the generator that all of the statements are in, or over what they call.
 
 
-def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None) -> Optional[Deciding]:
+def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None, known: Optional[Known] = None) -> Optional[Deciding]:
     """Return what can have taken two ranks apart; None if the source does not show it.
 
     The ways are those of each rank's next entry, and of the last entry that both share. A way that has ended has line 0 for the
-    function that has returned; an empty way is a program that has ended.
+    function that has returned; an empty way is a program that has ended. `known` is what the entries tell of loops.
     """
     ways = [without_comprehensions(one), without_comprehensions(other)]
     if ways[0] == ways[1]:
         return None
-    known = [*ways, without_comprehensions(shared)] if shared is not None else ways
-    deepest = _depth(source, known)
+    three = [*ways, without_comprehensions(shared)] if shared is not None else ways
+    deepest = _depth(source, three)
     if deepest is None and shared is not None:
-        known, deepest = ways, _depth(source, ways)  # The shared entry is of another thread, or of a callback.
+        three, deepest = ways, _depth(source, ways)  # The shared entry is of another thread, or of a callback.
     for depth in range(deepest, -1, -1) if deepest is not None else ():
-        answer = _between(source, known, depth)
+        answer = _between(source, three, depth, known or Known())
         if answer is not None:
             return answer  # Else one rank may have left the function and come to it again.
     return None
@@ -90,7 +99,7 @@ def _in_one_function(source: SourceTrees, sites: Sequence[Optional[LedgerSite]],
     return len(functions) == 1 and len(names) == 1 and 0 not in functions
 
 
-def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[Deciding]:
+def _between(source: SourceTrees, ways: Sequence[Way], depth: int, known: Known) -> Optional[Deciding]:
     """Return what decided in the function at this depth of the ways, and in those inside it."""
     inner = [way[depth:] for way in ways]
     inside = [way[0] for way in inner if way]
@@ -102,7 +111,7 @@ def _between(source: SourceTrees, ways: Sequence[Way], depth: int) -> Optional[D
         woven = WovenFlow(source, whole, is_doubted)
         if woven.root is None:
             return None
-        search = _Search(woven, has_turns)
+        search = _Search(woven, has_turns, known)
         statements = search.statements()
         if statements:
             break
@@ -125,8 +134,9 @@ class _Choice(NamedTuple):
 class _Search:
     """Asks of each branch of a joined graph whether it can have decided."""
 
-    def __init__(self, woven: WovenFlow, has_turns: bool) -> None:
+    def __init__(self, woven: WovenFlow, has_turns: bool, known: Known) -> None:
         self._woven = woven
+        self._known = known
         self._has_turns = has_turns
         self._loops: List[Optional[FlowNode]] = []  # Of each statement that can have decided: the loop over its generator.
         self._before: Dict[FlowNode, List[FlowNode]] = {node: [] for node in woven.nodes}
@@ -199,8 +209,9 @@ class _Search:
         """Return the nodes that a rank can come by behind the shared entry; all of them if there is none."""
         if not self._starts:
             return self._woven.nodes
-        reached = dict.fromkeys(self._starts)
-        waiting = list(self._starts)
+        over = [edge.node for node in self._starts if node.kind == "for" for edge in node.after if edge.taken is False]
+        waiting = over if self._known.is_over and over else list(self._starts)
+        reached = dict.fromkeys(waiting)
         while waiting:
             node = waiting.pop()
             for after in self._all_after(node):
@@ -212,7 +223,16 @@ class _Search:
     def _edges(self, node: FlowNode) -> List[FlowEdge]:
         if node.is_first and self._has_turns:
             return [edge for edge in node.after if edge.taken]
+        if node.kind == "for" and self._known.loaders and self._goes_over_a_loader(node):
+            return [edge for edge in node.after if edge.taken]  # Its end would be an entry of its own.
         return node.after
+
+    def _goes_over_a_loader(self, node: FlowNode) -> bool:
+        """Tell whether a loop goes over a DataLoader that has been asked for batches at this line, with nothing in between that may end it."""
+        over = getattr(node.part, "iter", None)
+        if over is None or (self._woven.frame_of[node].file, getattr(node.part, "lineno", 0)) not in self._known.loaders:
+            return False
+        return all(name_called(call) in _PASSES_ON for call in ast.walk(over) if isinstance(call, ast.Call))
 
     def _all_after(self, node: FlowNode) -> List[FlowNode]:
         after = [edge.node for edge in self._edges(node)]

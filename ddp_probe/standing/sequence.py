@@ -6,12 +6,12 @@ calls and passes that can meet lie in between on both sides, the ranks only play
 """
 
 from collections import Counter
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
-from ddp_probe.standing.deciding import Deciding, deciding
+from ddp_probe.standing.deciding import Deciding, Known, deciding
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
@@ -63,6 +63,7 @@ class SequenceParting(NamedTuple):
     trail: Tuple[Optional[SequenceEntry], ...] = ()  # Between which entries a statement decided: the next of each side, and the last that both made.
     decision: Optional[Deciding] = None
     sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
+    loaders: FrozenSet[Tuple[str, int]] = frozenset()  # The lines at which a DataLoader was asked for batches.
     is_swapped: bool = False  # Both make the same passes, in another order.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
@@ -105,6 +106,9 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
         if earlier is not None:
             return earlier
     left = part(sequences)
+    if left is not None:
+        asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
+        left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
     return _by_statement(left._replace(decision=_decision(standings, left))) if left is not None else None
 
 
@@ -205,7 +209,10 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
     if one is None or other is None:
         return None
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
-    return deciding(source, one, other, shared.way if shared is not None else None)
+    is_over = shared is not None and shared.ends_loader and left.shared is shared
+    ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
+    known = Known(is_over, frozenset() if ends else left.loaders)
+    return deciding(source, one, other, shared.way if shared is not None else None, known)
 
 
 def _end(standings: LedgerStandings, ranks: Sequence[int]) -> Optional[Way]:

@@ -73,7 +73,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     parting = split(run)
     left = parting.sequence if parting is not None and parting.sequence is not None and parting.sequence.is_sure else None
-    if left is None and len(guilty) * 2 > len(run.ranks):
+    if left is None and len({*guilty, *_without_last_line(run)}) * 2 > len(run.ranks):
         yield RULE.undecided(
             "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
             % (capital(named(guilty)), first.rank, stood(first)),
@@ -95,6 +95,14 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         remedy=remedy,
         change=left_sequence.change(left) if left is not None and left.decision is not None else (),
     )
+
+
+def _without_last_line(run: Run) -> List[int]:
+    """Return the ranks that ended well by their launcher, and of whose file the last line is missing."""
+    standings = standings_of(run).ranks
+    return [
+        rank for rank, standing in standings.items() if standing.process.ended is None and standing.left is not None and not standing.left.failure
+    ]
 
 
 def _nobody_failed(run: Run) -> Iterator[Finding]:
