@@ -70,8 +70,9 @@ def argv(pid: int) -> List[str]:
 
 
 def command(pid: int) -> str:
-    """Return a command line as one text, secrets masked."""
-    return " ".join(mask_argv(argv(pid)))[:200]
+    """Return a command line as one text, secrets masked; the interpreter without its folder, which leaves room for what it runs."""
+    words = mask_argv(argv(pid))
+    return " ".join([*map(os.path.basename, words[:1]), *words[1:]])[:200]
 
 
 def environ(pid: int) -> Optional[Dict[str, str]]:

@@ -102,6 +102,17 @@ def test_finds_the_ranks_by_their_environment(start) -> None:
     ]
 
 
+def test_a_job_is_told_by_its_program_however_deep_its_interpreter_lies(start, tmp_path: Path, monkeypatch) -> None:
+    """Where jobs are listed, a command names its interpreter without the folder, so that what it runs is not cut off."""
+    folder = tmp_path / ("a folder with a long name " * 9)
+    folder.mkdir()
+    interpreter = folder / "python"
+    interpreter.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    running = start(1)
+    assert running.job().said.startswith("process %d: python -c \nimport sys" % running.processes[0].pid)
+
+
 def test_a_worker_with_the_environment_of_its_rank_is_not_a_rank(start) -> None:
     """Of processes with one rank, the one above the others is the rank."""
     running = start(2)
@@ -400,7 +411,7 @@ def test_the_first_rank_of_lightning_is_the_program_that_has_started_the_others(
     env = clean_env(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(random.randrange(1 << 16, 1 << 30)))
     first = subprocess.Popen([sys.executable, "fit.py", "x"], cwd=str(tmp_path), env=env, stdout=subprocess.PIPE, universal_newlines=True)
     try:
-        while not proc.children(first.pid) or "fit.py" not in proc_files.command(proc.children(first.pid)[0]):
+        while not any(str(program) in proc_files.argv(child) for child in proc.children(first.pid)):
             time.sleep(0.05)
         (found,) = ranks.find(first.pid, False)
         assert [(one.rank, one.pid == first.pid, one.world_size) for one in found.members] == [(0, True, 2), (1, False, 2)]
