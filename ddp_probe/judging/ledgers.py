@@ -359,15 +359,19 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
 def _leave(standings: Dict[int, Standing]) -> None:
     """Take the ranks that run what is registered for their exit as ranks that have left, if others are still in a call of their program.
 
-    The stack of such a rank shows that stacks begin with the program here. A rank whose batches have run out says more by that.
+    An exit call tells of it, or the rank's stack, if that of another rank shows that stacks begin with the program here. A rank whose batches
+    have run out says more by that.
     """
     exits = {rank: left for rank, each in standings.items() for left in [_at_exit(each.process)] if left is not None}
     rest = [each for rank, each in standings.items() if rank not in exits and each.left is None]
     calls = [each for each in rest if each.inside is not None or each.in_backward]
-    if not exits or not any(_begins(frames) for each in calls for frames in _stacks(each.process)):
+    if not exits or not calls:
         return
+    whole = any(_begins(frames) for each in calls for frames in _stacks(each.process))
     for rank, left in exits.items():
         each = standings[rank]
+        if not whole and each.process.final(schema.ProcessExit) is None:
+            continue
         if (each.left is None or each.left.failure is None) and not each.batches()[1]:
             each.left, each.inside, each.phase = left, None, None
 
@@ -386,9 +390,12 @@ def _stacks(process: LoggedProcess) -> Iterator[List[schema.Site]]:
 
 
 def _at_exit(process: LoggedProcess) -> Optional[Left]:
-    """Return that a rank has left its program, and was found in a function of the job that runs at exit; None if it was not."""
+    """Return that a rank has left its program: it made an exit call, or was found in a function of the job that runs at exit."""
     frames = next(_stacks(process), [])
     site = job_line(frames) if _is_at_exit(frames) else None
+    called = process.final(schema.ProcessExit)
+    if site is None and called is not None and process.ended is None:
+        return Left("has left its program %s" % by_exit_call(process), called.when, None, called.site, True)
     if site is None:
         return None
     when = process.over[0] if process.ended is not None else process.last_when

@@ -58,7 +58,11 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
         where = known[process.rank].where() if process.rank in known else _by_stack(process)
         if where and process.rank is not None:
             places.setdefault(where, []).append(process.rank)
-    sentences = ["%s %s." % (subject(ranks, *(("is", "are") if runs else ("was", "were"))), where) for where, ranks in places.items()]
+    left = {standing.left.how for standing in known.values() if standing.left is not None}
+    sentences = []
+    for where, ranks in places.items():
+        verbs = ("is", "are") if runs else ("was", "were")
+        sentences.append("%s %s." % (subject(ranks, *(() if where in left else verbs)), where))
     return " " + " ".join(sentences[:_SHOWN]) if sentences else ""
 
 

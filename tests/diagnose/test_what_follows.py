@@ -196,6 +196,9 @@ def test_an_exit_call_that_hides_an_exception_has_its_line() -> None:
     assert "Fix what failed at /job/hgnetv2.py:524: URLError: <urlopen error timed out>." in finding.remedy
     assert "remove the exit call at /job/hgnetv2.py:556" in finding.remedy
     assert next(item.site.line for item in finding.evidence if item.site is not None) == 556
+    (unseen,) = _of([line for line in live if "cleanup" not in line]).findings
+    assert (unseen.slug, unseen.ranks) == (finding.slug, finding.ranks)
+    assert "Rank 1 has left its program %s, after 3 backward passes; rank 0 waits" % by in unseen.verdict
     over = _event("process.end", 1, exit_code=0, mono_ns=int((START + 60) * 1e9))
     (finding,) = _of([live[0], exits, over, *ledgers]).findings
     assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])

@@ -114,7 +114,10 @@ def _places(run: Run, stood: List[LoggedProcess]) -> str:
     places: Dict[str, List[int]] = {}
     for process in stood:
         if process.rank is not None:
-            where = "was %s" % seen[process.rank].where() if process.rank in seen else last_seen(process).partition(" and was ended")[0]
+            where = last_seen(process).partition(" and was ended")[0]
+            if process.rank in seen:
+                standing = seen[process.rank]
+                where = standing.where() if standing.left is not None else "was %s" % standing.where()
             places.setdefault(where, []).append(process.rank)
     told = ["%s %s" % (named(ranks), _of_several(where) if len(ranks) > 1 else where) for where, ranks in places.items()]
     return " Until then %s." % listed(told, _PLACES) if told else ""

@@ -63,7 +63,8 @@ class Order:
     def surroundings(self):
         """Return what surrounds a program and has to be as before."""
         finders = [type(finder) for finder in sys.meta_path]
-        return [len(sys.meta_path), finders, sys.excepthook, sys.exit, os._exit, len(threads()), atexit._ncallbacks()]
+        hooks = [sys.excepthook, sys.exit, os._exit, type(exit).__call__]
+        return [len(sys.meta_path), finders, *hooks, len(threads()), atexit._ncallbacks()]
 
     def take(self, step):
         """Take one step and check."""
@@ -86,7 +87,7 @@ class Order:
             assert certificate is None or certificate.ok, (self.taken, certificate.lines())
             assert writes == (certificate is not None)
             self.unpatched()
-            assert [sys.excepthook, sys.exit, os._exit] == self.at_start[2:5], self.taken
+            assert self.surroundings()[2:6] == self.at_start[2:6], self.taken
         self.events()
 
     def unpatched(self):
