@@ -1,4 +1,4 @@
-# ddp_probe activator, version 3: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
+# ddp_probe activator, version 4: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe where DDP_PROBE is set, and lets no fault of it reach the program.
 
 If the package is gone, 'python -m ddp_probe_activator uninstall' removes this file and those written with it.
@@ -18,6 +18,11 @@ TEMPORARY = (".ddp_probe-", ".tmp")
 _KEPT = ": our lines; what others wrote into it stays"
 CHANGED = "it has been changed since install wrote it. Look at it and remove it yourself."
 
+_REMOVED = (
+    "The package is gone, and %s is still there. Delete that file, or run 'python -m ddp_probe_activator uninstall',"
+    " which removes what starts it, too."
+)
+
 calls = []  # the forms that have found the probe, in their order; the first one has started it
 
 
@@ -30,11 +35,8 @@ def activate(form="pth"):
             _start(os.environ.get("DDP_PROBE_HOME") or HOME)
         if form not in calls:  # in a virtual environment, site reads each .pth file twice
             calls.append(form)
-    except ModuleNotFoundError as exc:
-        if exc.name != "ddp_probe":  # the package itself is gone: nothing to say
-            _say(exc)
     except (Exception, SystemExit) as exc:  # SystemExit while site runs ends the interpreter
-        _say(exc)
+        _say(_REMOVED % os.path.abspath(__file__) if _is_removed(exc) else ("%s: %s" % (type(exc).__name__, exc))[:300])
 
 
 def _start(home):
@@ -51,14 +53,21 @@ def _start(home):
             sys.path.remove(home)
 
 
-def _say(exc):
+def _is_removed(exc):
+    """Tell whether the package is gone. pip leaves folders with compiled files behind: Python imports them, and finds nothing in them."""
+    package = sys.modules.get("ddp_probe")
+    if package is None:
+        return getattr(exc, "name", None) == "ddp_probe"
+    return getattr(package, "__file__", None) is None and all(os.access(folder, os.R_OK | os.X_OK) for folder in package.__path__)
+
+
+def _say(text):
     """Write one line, once for everything that is started below this process."""
     if os.environ.get("DDP_PROBE_BROKEN"):
         return
     os.environ["DDP_PROBE_BROKEN"] = "1"
-    try:
-        text = " ".join(("%s: %s" % (type(exc).__name__, exc)).split())
-        sys.stderr.write("ddp_probe: not active: %s\n" % text[:300])
+    try:  # noqa: SIM105  # contextlib is not loaded at each start
+        sys.stderr.write("ddp_probe: not active: %s\n" % " ".join(text.split()))
     except Exception:  # no stderr, or one that is closed
         pass
 

@@ -1,4 +1,4 @@
-# ddp_probe activator, version 3: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
+# ddp_probe activator, version 4: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe, then runs the sitecustomize that this file shadows as if this one were not there."""
 
 import os

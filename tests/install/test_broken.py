@@ -15,13 +15,29 @@ def _is_untouched(done, lines):
     assert all(line.startswith("ddp_probe: not active: ") for line in done.stderr.splitlines())
 
 
-@pytest.mark.parametrize("via", _WAYS)
-def test_a_package_that_is_gone_is_not_mentioned(make_venv, via):
-    """Where the package has been removed, the activator is silent."""
+@pytest.mark.parametrize("via", [*_WAYS, "auto"])
+def test_a_package_that_is_gone_is_one_line(make_venv, via):
+    """Where the package has been removed, one line names the file to delete; once that is done, and without DDP_PROBE, nothing is said."""
     venv = make_venv()
     venv.install(via)
     shutil.rmtree(venv.site / "ddp_probe")
+    activator = venv.site / "ddp_probe_activator.py"
+    done = venv.run(_PROGRAM, DDP_PROBE="1")
+    _is_untouched(done, 1)
+    assert "The package is gone, and %s is still there. Delete that file, " % activator in done.stderr
+    _is_untouched(venv.run(_PROGRAM), 0)
+    activator.unlink()
     _is_untouched(venv.run(_PROGRAM, DDP_PROBE="1"), 0)
+
+
+@pytest.mark.parametrize("via", _WAYS)
+def test_a_later_pth_file_brings_the_package(make_venv, via, tmp_path):
+    """A package whose folder is put on the path by a .pth file that is read after ours is not taken for gone."""
+    venv = make_venv()
+    (venv.site / "ddp_probe").rename(tmp_path / "ddp_probe")
+    (venv.site / "z_later.pth").write_text("%s\n" % tmp_path)
+    venv.install(via)
+    assert venv.started() == "True"
 
 
 def test_a_line_without_its_activator_is_silent(make_venv):

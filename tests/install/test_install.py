@@ -151,11 +151,11 @@ def test_an_older_file_of_ours_is_replaced(make_venv):
     venv.install("sitecustomize")
     activator = venv.site / "ddp_probe_activator.py"
     current = activator.read_text()
-    activator.write_text(current.replace("activator, version 3:", "activator, version 0:"))
+    activator.write_text(current.replace("activator, version 4:", "activator, version 0:"))
     for name in ("sitecustomize.py",):
         path = venv.site / name
-        path.write_text(path.read_text().replace("activator, version 3:", "activator, version 0:"))
-    assert "It is of version 0, this package writes version 3." in venv.probe("status").stdout
+        path.write_text(path.read_text().replace("activator, version 4:", "activator, version 0:"))
+    assert "It is of version 0, this package writes version 4." in venv.probe("status").stdout
     venv.install("sitecustomize")
     assert activator.read_text() == current
 

@@ -40,9 +40,9 @@ def test_what_another_tool_adds_runs_and_stays(venv, where):
 def test_a_second_install_keeps_it(venv):
     """install over a file with another tool's line renews our part, keeps the line, and the other form takes out our part alone."""
     slot = venv.site / "sitecustomize.py"
-    slot.write_text(slot.read_text().replace("version 3:", "version 1:") + _THEIRS)
+    slot.write_text(slot.read_text().replace("version 4:", "version 1:") + _THEIRS)
     venv.install("sitecustomize")
-    assert "version 3:" in slot.read_text()
+    assert "version 4:" in slot.read_text()
     assert slot.read_text().endswith("\n" + _THEIRS)
     assert "already installed" in venv.probe("install", "--via", "sitecustomize").stdout
     venv.install("pth")

@@ -44,7 +44,7 @@ def via_of(paths: List[str]) -> str:
 
 
 def content(name: str, home: str) -> bytes:
-    """Return what a file has to hold; home is empty if the interpreter finds the package by itself."""
+    """Return what a file has to hold. Home is the folder that the package lies in; a .pth file after ours may be what puts it on the path."""
     data = read(os.path.join(locations.templates(), name)) or b""
     data = data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
     return bytes(activator().sealed(data))

@@ -43,7 +43,8 @@ def plan(via: str = "auto", surroundings: Optional[child.Surroundings] = None) -
     rivals, package = surroundings or child.surroundings()
     via, because = _way(via, folder, *rivals.of(folder))
     home = "" if package else locations.home()
-    paths = {os.path.join(folder, name): activator_files.content(name, home) for name in activator_files.names(via)}
+    lies_in = home or os.path.dirname(os.path.dirname(os.path.dirname(package)))
+    paths = {os.path.join(folder, name): activator_files.content(name, lies_in) for name in activator_files.names(via)}
     for path in paths:
         _refuse_foreign(path)
     paths = {path: activator_files.with_others(path, data) for path, data in paths.items()}
