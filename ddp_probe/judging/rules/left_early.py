@@ -98,11 +98,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 
 def _without_last_line(run: Run) -> List[int]:
-    """Return the ranks that ended well by their launcher, and of whose file the last line is missing."""
-    standings = standings_of(run).ranks
-    return [
-        rank for rank, standing in standings.items() if standing.process.ended is None and standing.left is not None and not standing.left.failure
-    ]
+    """Return the ranks of which nothing shows how they ended: they may have left as well."""
+    open_ends = [process.rank for process in run.processes if process.ended is None and not process.failures]
+    deaths = {rank: run.death(rank) for rank in open_ends if rank is not None and rank not in run.running}
+    return [rank for rank, death in deaths.items() if death is None or death.exit_code == 0]
 
 
 def _nobody_failed(run: Run) -> Iterator[Finding]:
