@@ -22,7 +22,7 @@ from ddp_probe.traced.patching.woven import SourceFiles
 _PACKAGE = Path(ddp_probe.__file__).parent
 _HOT = ("traced/ledger", "traced/facts/call_site.py", "traced/facts/process_groups.py", "shared/own_code.py", "shared/ours.py")
 """What runs at each collective, or asks whose an exception is: no generator at all."""
-_OF_C = ("int", "re.escape", "_CHECK.match", "_LAUNCHED.fullmatch", "_contents_of", "traceback_of", "hook")
+_OF_C = "int re.escape _CHECK.match _LAUNCHED.fullmatch _contents_of traceback_of hook _CALL attributes_of itertools.repeat".split()
 """What map calls, besides methods of modules that run as the package is imported: no Python function of ours, in which a handler could raise."""
 _AT_START = ("traced/patching/woven.py",)
 """What is woven is made while the first group is made, under the guard."""
