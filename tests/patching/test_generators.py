@@ -16,7 +16,7 @@ import pytest
 import ddp_probe
 from ddp_probe.shared.ours import is_the_jobs, ours, suppress
 from ddp_probe.traced.patching import Guard, Target
-from ddp_probe.traced.patching.code_swap import Hooks, put_back, swap
+from ddp_probe.traced.patching.code_swap import Hooks, put_back, woven_swap
 from ddp_probe.traced.patching.woven import SourceFiles
 
 _PACKAGE = Path(ddp_probe.__file__).parent
@@ -136,7 +136,8 @@ def woven(tmp_path: Path, monkeypatch: Any) -> Iterator[Any]:
         monkeypatch.syspath_prepend(str(place))
         library = importlib.import_module("woven_library")
         around = Hooks(*[hooks.get(name, lambda *_: None) for name in Hooks._fields])
-        swaps.append(swap(Target("woven_library", "load"), library.load, around, [], SourceFiles()))
+        swaps.append(woven_swap(Target("woven_library", "load"), library.load, around, [], SourceFiles()))
+        swaps[-1].put_in()
         return library
 
     yield make
