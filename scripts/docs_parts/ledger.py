@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.reading.ledger_file import AREAS, CODES
 from ddp_probe.shared import ledger_schema
-from ddp_probe.traced.ledger import collectives, phases
+from ddp_probe.traced.ledger import collectives, optimizers, phases
 from docs_parts.markdown import NOTE, prose
 
 _HEAD = """
@@ -96,6 +96,9 @@ def _watched() -> Iterator[str]:
     for target in collectives.targets():
         yield "| `%s` | a record | its code is swapped |" % str(target)
     for name, module, qualname in phases.SWAPPED:
-        yield "| `%s.%s` | phase `%s` | its code is swapped |" % (module, qualname, name)
+        when = " once there is an optimizer of its class" if name == "optimizer" else ""
+        yield "| `%s.%s` | phase `%s` | its code is swapped%s |" % (module, qualname, name, when)
+    for target in optimizers.makers():
+        yield "| `%s` | nothing: it shows that there is an optimizer of a class | its code is swapped |" % str(target)
     for name, module, qualname in phases.WRAPPED:
         yield "| `%s.%s` | phase `%s` | it is wrapped |" % (module, qualname, name)

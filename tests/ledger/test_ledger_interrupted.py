@@ -59,3 +59,12 @@ def test_a_function_that_is_not_what_its_source_says_is_left_alone(armed: Any, r
     told = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage" and event["probe"] == "ledger"]
     assert [(one["target"], one["state"]) for one in told] == [("torch.distributed.distributed_c10d.all_reduce", "skipped")]
     assert "its source is not what runs" in told[0]["because"]
+
+
+def test_what_opens_the_ledger_and_what_closes_it_can_be_cut_short(clean_env: Any, run_python: Any, tmp_path: Path) -> None:
+    """After an exception in the first init_process_group, in the making of an optimizer or in restore(), the next call does all of it."""
+    env = clean_env(DDP_PROBE_DIR=str(tmp_path / "runs"), DDP_PROBE_ECHO="off")
+    done = run_python([str(_PROGRAM.with_name("cut_short.py")), "3", "1"], env=env, cwd=tmp_path, timeout=280)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["arrived"], told["wrong"]) == (9, []), told

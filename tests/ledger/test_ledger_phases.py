@@ -1,5 +1,6 @@
 """The phases of mmengine's Runner and of torch in the ledger of a real job, and what torch.compile makes of those that it meets."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any, Dict
@@ -55,3 +56,20 @@ def test_compiled_models_and_steps_are_the_same(armed: Any, run_python: Any, tmp
     assert watched.stdout == plain.stdout
     times = {phase.name: phase.times for phase in _ledger(tmp_path / "runs").phases}
     assert min(times.get(name, 0) for name in ("forward", "backward", "optimizer")) > 0, times
+
+
+def test_the_step_of_an_optimizer_is_watched_however_it_came(clean_env: Any, run_python: Any, tmp_path: Path) -> None:
+    """The step of a class is watched from its first optimizer on: made before, unpickled, derived by the job, or made in two threads at once."""
+    env = clean_env(DDP_PROBE_DIR=str(tmp_path / "runs"), DDP_PROBE_ECHO="off")
+    done = run_python([str(_PROGRAMS / "optimizers_made.py")], env=env, cwd=tmp_path, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "before": ["Adagrad"],
+        "unpickled": ["Adagrad", "Adamax"],
+        "derived": ["Adagrad", "Adamax", "Rprop"],
+        "threads": ["Adagrad", "Adamax", "Rprop", "ASGD"],
+        "made": ["Adagrad", "Adamax", "Rprop", "ASGD", "SGD"],
+        "swapped twice": [],
+        "restored": [True, []],
+        "steps": [5],
+    }

@@ -16,13 +16,13 @@ import pytest
 import ddp_probe
 from ddp_probe.shared.ours import is_the_jobs, ours, suppress
 from ddp_probe.traced.patching import Guard, Target
-from ddp_probe.traced.patching.code_swap import Hooks, put_back, swap
+from ddp_probe.traced.patching.code_swap import Hooks, put_back, woven_swap
 from ddp_probe.traced.patching.woven import SourceFiles
 
 _PACKAGE = Path(ddp_probe.__file__).parent
 _HOT = ("traced/ledger", "traced/facts/call_site.py", "traced/facts/process_groups.py", "shared/own_code.py", "shared/ours.py")
 """What runs at each collective, or asks whose an exception is: no generator at all."""
-_OF_C = ("int", "re.escape", "_CHECK.match", "_LAUNCHED.fullmatch", "_contents_of", "traceback_of", "hook")
+_OF_C = "int re.escape _CHECK.match _LAUNCHED.fullmatch _contents_of traceback_of hook _CALL attributes_of itertools.repeat".split()
 """What map calls, besides methods of modules that run as the package is imported: no Python function of ours, in which a handler could raise."""
 _AT_START = ("traced/patching/woven.py",)
 """What is woven is made while the first group is made, under the guard."""
@@ -136,7 +136,8 @@ def woven(tmp_path: Path, monkeypatch: Any) -> Iterator[Any]:
         monkeypatch.syspath_prepend(str(place))
         library = importlib.import_module("woven_library")
         around = Hooks(*[hooks.get(name, lambda *_: None) for name in Hooks._fields])
-        swaps.append(swap(Target("woven_library", "load"), library.load, around, [], SourceFiles()))
+        swaps.append(woven_swap(Target("woven_library", "load"), library.load, around, [], SourceFiles()))
+        swaps[-1].put_in()
         return library
 
     yield make

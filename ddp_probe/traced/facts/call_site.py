@@ -1,10 +1,15 @@
 """Finds the line of the job that made a call, and the stacks of all threads, by walking frames: no source is read, nothing is imported."""
 
+import collections
+import functools
+import gc
+import itertools
+import operator
 import sys
 import threading
 import time
 from types import CodeType, FrameType
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.shared import threads
 from ddp_probe.shared.own_code import foreign, framework, of_installed_program, package, standard, starts_a_child
@@ -113,12 +118,46 @@ def is_called_by(module: str, function: str) -> bool:
 _OUTER, _INNER = 24, 40
 _DEEP = 10_000
 _THREADS = 64
+_CALL = operator.methodcaller("__call__")
+_MAY_DANGLE = sys.version_info[:2] == (3, 11)
+"""Python 3.11 makes the object of a frame when it is asked for, and may collect garbage meanwhile. If a finalizer then lets another thread run,
+its frame can be gone before the object is there: a wrong object, or the end of the process. Later versions do not collect there."""
+
+
+def _undisturbed(wanted: Iterator[Any]) -> List[Any]:
+    """Return what an iterator yields that is C code all through, without a collection in it. Other threads run once the collector is on again."""
+    found: List[Any] = []
+    take: Callable[[], None] = functools.partial(found.extend, wanted)
+    if _MAY_DANGLE:
+        collects = itertools.chain.from_iterable(map(itertools.repeat, map(_CALL, (gc.isenabled,))))
+        try:
+            collections.deque(map(_CALL, itertools.compress((gc.disable, take, gc.enable), collects)), 0)
+        except BaseException:
+            gc.enable()
+            raise
+    take()  # All of it, if the collector is off.
+    return found
+
+
+def _innermost() -> Dict[int, FrameType]:
+    """Return the frame in which each thread is, by its ident."""
+    frames: Dict[int, FrameType] = _undisturbed(map(_CALL, (sys._current_frames,)))[0]
+    return frames
+
+
+def _outwards(frame: Optional[FrameType], *attributes: str) -> List[Any]:
+    """Return these attributes of a frame of any thread, and of each of its callers. No frame is held."""
+    outwards: Iterator[Any] = itertools.chain((frame,), itertools.repeat("f_back", _DEEP))
+    frames = itertools.accumulate(outwards, getattr)
+    attributes_of = operator.attrgetter(*attributes)
+    return _undisturbed(map(attributes_of, itertools.takewhile(bool, frames)))
 
 
 def thread_stacks(without: int = 0) -> List[ThreadStack]:
     """Return the stack of each thread, the main one first, without frames of the probe; `without` is the ident of a thread to leave out."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    found, main = sys._current_frames(), _main()
+    found = _innermost()
+    main = _main(found)
     frames = sorted(found.items(), key=lambda found: (found[0] != main, found[0]))
     return [
         ThreadStack(name=names.get(ident) or "thread-%d" % ident, main=ident == main, frames=_stack(frame))
@@ -127,10 +166,10 @@ def thread_stacks(without: int = 0) -> List[ThreadStack]:
     ]
 
 
-def _main() -> int:
+def _main(frames: Dict[int, FrameType]) -> int:
     """Return the ident of the main thread; gevent gives it another one, which no frame has."""
     ident = threading.main_thread().ident or 0
-    return ident if ident in sys._current_frames() else threads.FIRST
+    return ident if ident in frames else threads.FIRST
 
 
 class MainThread:
@@ -144,7 +183,8 @@ class MainThread:
 
     def look(self) -> None:
         """Look once. One look at other lines is forgiven: who polls for something leaves its sleep for a moment."""
-        lines = _lines(sys._current_frames().get(_main()))
+        frames = _innermost()
+        lines = _lines(frames.get(_main(frames)))
         is_elsewhere = lines != self._lines
         if not is_elsewhere or (self._lines and not self._was_elsewhere):
             self._was_elsewhere = is_elsewhere
@@ -166,20 +206,16 @@ class MainThread:
 
 
 def _lines(frame: Optional[FrameType]) -> Tuple[Tuple[int, int], ...]:
-    found: List[Tuple[int, int]] = []
-    while frame is not None and len(found) < _DEEP:
-        found.append((id(frame.f_code), frame.f_lineno))
-        frame = frame.f_back
-    return tuple(found)
+    return tuple([(id(code), line) for code, line in _outwards(frame, "f_code", "f_lineno")])
 
 
 def _stack(frame: Optional[FrameType]) -> List[Site]:
     """Return the frames, outermost first; of a deep stack those in the middle are left out: an import stands many frames below the job's line."""
-    found: List[FrameType] = []
-    while frame is not None and len(found) < _DEEP:
-        if not within(module_of(frame), PROBE):
-            found.append(frame)
-        frame = frame.f_back
+    found: List[Tuple[CodeType, int]] = []
+    for space, code, line in _outwards(frame, "f_globals", "f_code", "f_lineno"):
+        name: Any = dict.get(space, "__name__")
+        if type(name) is not str or not within(name, PROBE):
+            found.append((code, line))
     if len(found) > _OUTER + _INNER:
         found[_INNER:-_OUTER] = []
-    return [site(each.f_code, each.f_lineno) for each in reversed(found)]
+    return [site(code, line) for code, line in reversed(found)]

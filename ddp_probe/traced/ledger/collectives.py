@@ -6,6 +6,7 @@ calls are not seen: Python does not pass through a function there that could be 
 
 import os
 import sys
+from types import FunctionType
 from typing import Any, Dict, List, Optional
 
 from ddp_probe.activation.hooks import without_collections
@@ -17,10 +18,11 @@ from ddp_probe.traced.hangs import Watcher, is_held, phase_and_step
 from ddp_probe.traced.ledger import phases
 from ddp_probe.traced.ledger.calls import CALL, NO_PEER, Frames, Here, hooks
 from ddp_probe.traced.ledger.groups import Groups, Sums
-from ddp_probe.traced.ledger.phases import StepRing
+from ddp_probe.traced.ledger.optimizers import OptimizerSteps, makers
+from ddp_probe.traced.ledger.phases import OPTIMIZER, StepRing
 from ddp_probe.traced.ledger.works import Works
 from ddp_probe.traced.patching import Entry, Switch, Target
-from ddp_probe.traced.patching.code_swap import Hooks, Swap, innermost, put_back, swap
+from ddp_probe.traced.patching.code_swap import Hooks, Swap, innermost, put_back, woven_swap
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.patching.woven import Given, NotWoven, SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, LedgerFile, create
@@ -48,25 +50,28 @@ class Collectives:
         self._switch = Switch()
         self._works: Optional[Works] = None
         self._phases: Dict[int, Hooks] = {}
+        self._steps: Optional[OptimizerSteps] = None
         self._swaps: List[Swap] = []
         self._frames = Frames()
         self.unwatched: Dict[Target, str] = {}
         """What is not recorded, and why."""
         self.file: Optional[LedgerFile] = None
+        self._is_open = False
         self.watcher = Watcher()
 
     def open(self) -> None:
-        """Make the file and swap in what writes to it; to be called when a process group is about to be made."""
-        if self.file is not None or not settings.get(settings.LEDGER) or not hasattr(os, "posix_fallocate"):
+        """Make the file and swap in what writes to it; to be called when a process group is about to be made, and again if that was cut short."""
+        if self._is_open or not settings.get(settings.LEDGER) or not hasattr(os, "posix_fallocate"):
             return
         try:
-            self.file = create(self._base(), self._author(), in_memory=is_held())
+            self.file = self.file or create(self._base(), self._author(), in_memory=is_held())
         except ours(OSError) as exc:
             self._session.recorder.warn("There is no ledger of collectives: %s." % (exc.strerror or exc))
             return
         self._put_back()
         without_collections(self._swap)  # The trees of what is woven are many objects, which do not last.
         guard.run("watcher", self.watcher.start, self.file, self._session)
+        self._is_open = True
 
     def stands(self) -> Dict[str, Any]:
         """Return the phase that this process is in, and its step, as far as the ledger knows; for the job's logs, so it looks at few words."""
@@ -101,26 +106,35 @@ class Collectives:
         for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
             around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
             self._take(target, around, _arguments(op, name, doc), CALL if op < schema.BATCH else None, sources)
+        self._steps = OptimizerSteps(self._switch, lambda step: self._take(step, self._phases[OPTIMIZER], [], OPTIMIZER, SourceFiles()))
+        for target in makers():
+            self._take(target, self._steps.hooks(), ["self"], None, sources)
         self._take_phases(sources)
         for name, module, qualname in phases.WRAPPED:
             target = Target(module, qualname)
             self._frames.know(getattr(innermost(target), "__code__", None), phases.CODES[name])
             self._session.registry.apply(target, phases.PhaseObserver(name, lambda: self._phases))
 
-    def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> None:
+    def _take(self, target: Target, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> bool:
+        """Watch a function, and tell whether this needs no other try."""
         function = innermost(target)
-        if function is not None and not [one for one in self._swaps if one.function is function]:
-            made = guard.run("ledger", self._swapped, target, function, around, given, sources)
-            if made is not None:
-                self._swaps.append(made)
-                self._frames.know(made.code, kind)
+        if function is None:
+            return True
+        for made in self._swaps:
+            if made.function is function:
+                made.put_in()
+                return True
+        return guard.attempt("ledger", self._swap_in, target, function, around, given, kind, sources)
 
-    def _swapped(self, *wanted: Any) -> Optional[Swap]:
+    def _swap_in(self, target: Target, function: FunctionType, around: Hooks, given: List[Given], kind: Optional[int], sources: SourceFiles) -> None:
         try:
-            return swap(*wanted)
+            made = woven_swap(target, function, around, given, sources)
         except ours(NotWoven) as exc:
-            self.unwatched[wanted[0]] = str(exc)
-            return None
+            self.unwatched[target] = str(exc)
+            return
+        self._frames.know(made.code, kind)
+        self._swaps.append(made)  # Before it is put in: restore() finds it if a signal handler of the job's raises in between.
+        made.put_in()
 
     def modules(self) -> None:
         """Further modules may have been imported: watch the phases in them."""
@@ -131,7 +145,11 @@ class Collectives:
         if self.file is None:
             return
         for phase, target in phases.targets():
-            if phase in self._phases and target.module in sys.modules and str(target) not in there:
+            if phase not in self._phases or target.module not in sys.modules or str(target) in there:
+                continue
+            if phase == OPTIMIZER and self._steps is not None:
+                self._steps.wait_for(target)
+            else:
                 self._take(target, self._phases[phase], [], phase, sources)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
@@ -141,7 +159,7 @@ class Collectives:
 
     def fall_silent(self) -> None:
         """In the child of a fork: nothing is written to the parent's file, which the child has mapped as well."""
-        self._switch.on = False
+        self._switch.on = self._is_open = False
         self.watcher.fall_silent()
         if self.file is not None:
             self.file.close(said=False)
@@ -150,7 +168,7 @@ class Collectives:
     def undo(self) -> List[Entry]:
         """Put every original back and let go of the file."""
         entries = self._put_back()
-        self._switch.on = False
+        self._switch.on = self._is_open = False
         self.watcher.stop()
         if self.file is not None:
             self.file.close()
@@ -158,10 +176,15 @@ class Collectives:
         return entries
 
     def _put_back(self) -> List[Entry]:
-        swaps, self._swaps = self._swaps, []
-        self._phases = {}
-        works, self._works = self._works, None
-        return [put_back(one) for one in swaps] + (works.undo() if works is not None else [])
+        self._phases, self._steps = {}, None
+        entries = []
+        while self._swaps:
+            entries.append(put_back(self._swaps[-1]))
+            self._swaps.pop()  # Afterwards: what a signal handler of the job's cuts short is done by the next call.
+        if self._works is not None:
+            entries += self._works.undo()
+            self._works = None
+        return entries
 
 
 def targets() -> List[Target]:

@@ -19,7 +19,7 @@ _ROWS = schema.PHASE_ROWS + 1
 _CODES = {code.name: code.code for code in schema.PHASES}
 BACKWARD = _CODES["backward"]
 _NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "validate", "test")
-_DATA, _FORWARD, _OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (_CODES[name] for name in _NAMES)
+_DATA, _FORWARD, OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (_CODES[name] for name in _NAMES)
 
 
 _OpenStep = Tuple[int, int, int, List[int], Optional[LedgerThread]]
@@ -49,7 +49,7 @@ class StepRing:
             times[_DATA],
             times[_FORWARD],
             times[BACKWARD],
-            times[_OPTIMIZER],
+            times[OPTIMIZER],
             saving if saving > times[_CHECKPOINT] else times[_CHECKPOINT],  # max() costs three times as much.
             times[_VALIDATE] + times[_TEST],
             waited - before if waited > before else 0,

@@ -141,15 +141,19 @@ class Works:
                 function = _like(raw, make(raw))
                 if function is None:
                     continue
-                _write(slot, function)
                 self._placed.append((target, slot, raw, function))
+                _write(slot, function)
 
     def undo(self) -> List[Entry]:
         """Put the methods back."""
-        placed, self._placed, self._tried = self._placed, [], False
         self.look()
         self._pending.clear()
-        return [_back(*one) for one in placed]
+        entries = []
+        while self._placed:
+            entries.append(_back(*self._placed[-1]))
+            self._placed.pop()  # Afterwards: it is found again if a signal handler of the job's raises in between.
+        self._tried = False
+        return entries
 
     def _waiting(self, original: Any) -> Callable[..., Any]:
         pending, enter, over, gone, look = self._pending, self._enter, self._over, self._gone, self.look

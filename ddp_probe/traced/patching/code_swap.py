@@ -42,6 +42,13 @@ class Swap:
         self.code = code
         self.shown: Any = None
 
+    def put_in(self) -> None:
+        """Give the function the new code, unless that has been done, or somebody else has given it theirs."""
+        if self.function.__code__ is self.original:
+            if self.shown is not None:
+                vars(self.function)[INLINED] = self.shown
+            self.function.__code__ = self.code
+
 
 def innermost(target: Target) -> Optional[types.FunctionType]:
     """Return the function below every decorator; None if the target is not there, or is somebody's own function."""
@@ -61,16 +68,18 @@ def innermost(target: Target) -> Optional[types.FunctionType]:
     return function
 
 
-def swap(target: Target, function: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: SourceFiles) -> Swap:
-    """Swap the function's code. Raises NotWoven, with the reason, if it is not a plain function, or its source is not known for certain."""
+def woven_swap(target: Target, function: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: SourceFiles) -> Swap:
+    """Return a swap that is yet to be put in.
+
+    Raises NotWoven, with the reason, if it is not a plain function, or its source is not known for certain.
+    """
     code = function.__code__
     if code.co_flags & _NOT_PLAIN or code.co_freevars:
         raise NotWoven("it is not a plain function")
     twin = _twin(function)
     made = Swap(target, function, _code(function, twin, hooks, given, sources))
     if "torch._C._dynamo" in sys.modules and INLINED not in vars(function):
-        made.shown = vars(function)[INLINED] = twin
-    function.__code__ = made.code
+        made.shown = twin
     return made
 
 

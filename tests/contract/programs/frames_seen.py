@@ -15,7 +15,7 @@ import warnings
 import torch
 import torch.distributed as dist
 
-from ddp_probe.traced.ledger import collectives, phases, works
+from ddp_probe.traced.ledger import collectives, optimizers, phases, works
 from ddp_probe.traced.patching.code_swap import innermost
 
 HERE = os.path.basename(__file__)
@@ -102,8 +102,11 @@ for _, target in phases.targets():
     except ImportError:
         continue
 dist.init_process_group("gloo")
+for kind in vars(torch.optim).values():
+    if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer) and kind is not torch.optim.Optimizer:
+        kind([torch.zeros(2, 2, requires_grad=True)])  # Its step is watched from here on.
 found, functions = {}, []
-for target in [*collectives.targets(), *(target for _, target in phases.targets())]:
+for target in [*collectives.targets(), *optimizers.makers(), *(target for _, target in phases.targets())]:
     function = innermost(target)
     if function is not None and function not in functions:
         functions.append(function)

@@ -13,7 +13,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.traced.patching import Target
-from ddp_probe.traced.patching.code_swap import Hooks, swap
+from ddp_probe.traced.patching.code_swap import Hooks, woven_swap
 from ddp_probe.traced.patching.woven import SourceFiles
 
 with socket.socket() as port:
@@ -71,8 +71,8 @@ def least(*calls):
 (reduced,) = [one for one in collectives._swaps if str(one.target).endswith(".all_reduce")]
 found = {const.__name__: const for const in reduced.code.co_consts if callable(const)}
 calls, sources = Hooks(found["begin"], found["end"], lambda token: None), SourceFiles()
-swap(Target("x", "collective"), collective, calls, [1, "tensor", False, None, "group", "async_op"], sources)
-swap(Target("x", "phase"), phase, collectives._phases[2], [], sources)
+woven_swap(Target("x", "collective"), collective, calls, [1, "tensor", False, None, "group", "async_op"], sources).put_in()
+woven_swap(Target("x", "phase"), phase, collectives._phases[2], [], sources).put_in()
 
 
 def uncounted(tensor, op=None, group=None, async_op=False):
@@ -80,7 +80,7 @@ def uncounted(tensor, op=None, group=None, async_op=False):
 
 
 code = 303  # Of an operation about groups: the same path without a row of the sums.
-swap(Target("x", "uncounted"), uncounted, calls, [code, "tensor", False, None, "group", "async_op"], sources)
+woven_swap(Target("x", "uncounted"), uncounted, calls, [code, "tensor", False, None, "group", "async_op"], sources).put_in()
 
 
 def sums():

@@ -21,7 +21,7 @@ from ddp_probe.traced.ledger.calls import Frames, Here, hooks
 from ddp_probe.traced.ledger.groups import Groups, Sums
 from ddp_probe.traced.ledger.phases import StepRing
 from ddp_probe.traced.patching import Switch, Target
-from ddp_probe.traced.patching.code_swap import Hooks, swap
+from ddp_probe.traced.patching.code_swap import Hooks, woven_swap
 from ddp_probe.traced.patching.woven import SourceFiles
 from ddp_probe.traced.record.ledger_memory import Author, create
 
@@ -49,8 +49,8 @@ def write(path: str, fate: str, microseconds: int) -> None:
     here, frames = Here(), Frames()
     calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
     sources = SourceFiles()
-    swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1, "tensor", "src", None, "group", "async_op"], sources)
-    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], sources)
+    woven_swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1, "tensor", "src", None, "group", "async_op"], sources).put_in()
+    woven_swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], sources).put_in()
     end = time.monotonic_ns() + microseconds * 1000
     number = 0
     while True:

@@ -32,10 +32,10 @@ with socket.socket() as port:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port.getsockname()[1]))
 dist.init_process_group("gloo")
 collectives = lifecycle.session.collectives
-swapped = {swap.code for swap in collectives._swaps}
-originals = {swap.original for swap in collectives._swaps}
 tensor, weight = torch.zeros(3), torch.zeros(3, requires_grad=True)
 optimizer = torch.optim.SGD([weight], 0.1)
+swapped = {swap.code for swap in collectives._swaps}
+originals = {swap.original for swap in collectives._swaps}
 
 
 def reduce():

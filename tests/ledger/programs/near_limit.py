@@ -34,6 +34,8 @@ CALLS = {
     "objects": "dist.broadcast_object_list([1], 0)",
     "backward": "weight.sum().backward()",
     "step": "optimizer.step()",
+    "made": "torch.optim.SGD([weight], 0.1)",
+    "unpickled": "optimizer.__setstate__(optimizer.__getstate__())",
     "batch": "next(batches)",
     "save": "torch.save(tensor, io.BytesIO())",
 }
