@@ -4,6 +4,7 @@ make_venv      make_venv(which="own", system=False) -> Venv. which: own, oldest,
 nobodys_venv   a Venv that another user can reach, whose as_nobody(args, **extra) runs it as that user.
 """
 
+import fcntl
 import hashlib
 import os
 import pwd
@@ -119,15 +120,21 @@ def _own(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def _original(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Callable[[str, bool], Path]:
-    """One environment of each kind, made once and copied from then on."""
-    made: Dict[Any, Path] = {}
+    """One environment of each kind, made by the worker that needs it first, and copied from then on by all of them."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
 
     def original(base: str, system: bool) -> Path:
-        if (base, system) not in made:
-            path = tmp_path_factory.mktemp("original") / "venv"
-            _build(path, base, repo, system)
-            made[base, system] = path
-        return made[base, system]
+        kind = hashlib.sha256(("%s %s" % (base, system)).encode()).hexdigest()[:12]
+        made, done = folder / ("original-" + kind), folder / ("original-%s.done" % kind)
+        with open(folder / ("original-%s.lock" % kind), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(made, ignore_errors=True)  # What a build that failed has left.
+                _build(made / "venv", base, repo, system)
+                done.touch()
+        return made / "venv"
 
     return original
 

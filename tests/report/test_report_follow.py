@@ -12,10 +12,10 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-# Writes the lines of a recorded rank as its own, at a pace, and exits.
+# Writes the lines of a recorded rank as its own, at a pace, and exits. After the first line it waits for a file, if one is named.
 _RANK = """
 import json, os, sys, time
-out, rank, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+out, rank, pause, awaited = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
 name = "%s/rank%05d.%s.%d.jsonl" % (out, rank, os.uname().nodename, os.getpid())
 with open(name, "w") as stream:
     for line in sys.stdin:
@@ -31,6 +31,8 @@ with open(name, "w") as stream:
         stream.write(json.dumps(event) + "\\n")
         stream.flush()
         time.sleep(pause)
+        while awaited and not os.path.exists(awaited):
+            time.sleep(0.01)
 """
 
 
@@ -43,10 +45,11 @@ def job(tmp_path: Path, repo: Path) -> Any:
     """Start ranks that replay a recorded rank at a pace."""
     started: List[subprocess.Popen[str]] = []
 
-    def start(name: str, folder: Path, pause: float, ranks: int = 2) -> None:
+    def start(name: str, folder: Path, pause: float, ranks: int = 2, awaited: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for rank in range(ranks):
-            process = subprocess.Popen([sys.executable, "-c", _RANK, str(folder), str(rank), str(pause)], stdin=subprocess.PIPE, text=True)
+            words = [str(folder), str(rank), str(pause), awaited]
+            process = subprocess.Popen([sys.executable, "-c", _RANK, *words], stdin=subprocess.PIPE, text=True)
             assert process.stdin is not None
             process.stdin.write(_recorded(repo, name, rank))
             process.stdin.close()
@@ -72,10 +75,15 @@ def _follow(args: List[str], env: Dict[str, str]) -> "subprocess.Popen[str]":
 
 def test_it_prints_what_changes_and_ends_with_the_job(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:
     """In a pipe each new line comes once, with its time; the whole report follows when the ranks are gone; the exit code is the report's."""
-    job("03_submodule_left_behind", tmp_path / "run", 0.3)
+    job("03_submodule_left_behind", tmp_path / "run", 0.3, awaited=str(tmp_path / "looked"))
     process = _follow([str(tmp_path / "run")], clean_env())
-    out, err = process.communicate(timeout=90)
-    lines = out.splitlines()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    (tmp_path / "looked").touch()
+    lines = [first.rstrip("\n"), *process.stdout.read().splitlines()]
+    err = process.stderr.read()
+    process.wait()
     stamped = [line for line in lines if " UTC  " in line]
     assert (process.returncode, err) == (1, "")
     assert "undecided because" in stamped[0]
