@@ -26,29 +26,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import ports
 import pytest
-from light import pytest_collection_finish, pytest_runtest_setup, pytest_sessionstart
-from schedule import (
-    pytest_addoption,
-    pytest_collection_modifyitems,
-    pytest_configure,
-    pytest_ignore_collect,
-    pytest_report_header,
-    pytest_xdist_node_collection_finished,
-    whole,
-)
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_collection_finish",
-    "pytest_collection_modifyitems",
-    "pytest_configure",
-    "pytest_ignore_collect",
-    "pytest_report_header",
-    "pytest_runtest_setup",
-    "pytest_sessionstart",
-    "pytest_xdist_node_collection_finished",
-    "whole",
-]
+pytest_plugins = ("schedule", "light")
 
 _REPO = Path(__file__).resolve().parent.parent
 # Without compiled files each child would compile all of the package again, a tenth of its time.

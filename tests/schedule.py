@@ -90,9 +90,9 @@ def stack() -> int:
 
 
 def _is_chosen(config: pytest.Config) -> bool:
-    """Tell whether somebody asked for certain tests, or for all of them."""
+    """Tell whether somebody asked for certain tests, for all of them, or for the quick ones."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
-    return named or any(config.getoption(each, None) for each in ("--all", "keyword", "markexpr", "lf", "failedfirst"))
+    return named or any(config.getoption(each, None) for each in ("--all", "--quick", "keyword", "markexpr", "lf", "failedfirst"))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -101,7 +101,7 @@ def pytest_report_header(config: pytest.Config) -> str:
         return "sweeps: whole"
     drawn = "sweeps: a random share; again with --seed %d, whole with --all" % seed()
     turns = "launches: half of them; the other half on the other stack with the same seed, or with --all"
-    return "%s\n%s" % (drawn, turns) if os.environ[_TURNS] and not config.getoption("--quick") else drawn
+    return "%s\n%s" % (drawn, turns) if os.environ[_TURNS] else drawn
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optional[bool]:
@@ -112,19 +112,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optio
 @pytest.hookimpl(tryfirst=True)  # xdist registers its own hook, which reads the groups, after this one: without tryfirst it finds none.
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Choose and group what was collected."""
-    quick = config.getoption("--quick")
-    dropped: List[pytest.Item] = []
+    quick, turns = config.getoption("--quick"), bool(os.environ[_TURNS])
+    kept = items[:]
     if not config.getoption("--all"):
-        dropped += [item for item in items if item.get_closest_marker("nightly")]
-        dropped += _not_drawn([item for item in items if not item.get_closest_marker("nightly")], quick, turns=bool(os.environ[_TURNS]))
+        kept = [item for item in kept if not item.get_closest_marker("nightly")]
+        gone = {id(item) for item in _not_drawn(kept, quick, turns)}
+        kept = [item for item in kept if id(item) not in gone]
     if quick:
-        dropped += [item for item in items if _launches(item)]
-    elif os.environ[_TURNS]:
-        dropped += [item for item in items if not _has_its_turn(item)]
-    if dropped:
-        gone = {id(item) for item in dropped}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
-        items[:] = [item for item in items if id(item) not in gone]
+        kept = [item for item in kept if not _launches(item)]
+    elif turns:
+        kept = [item for item in kept if _has_its_turn(item)]
+    if len(kept) < len(items):
+        there = {id(item) for item in kept}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in there])
+        items[:] = kept
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             group = _group(item)
@@ -175,24 +176,19 @@ def _not_drawn(items: List[pytest.Item], quick: bool, turns: bool = False) -> Li
             sweeps.setdefault(marker.kwargs.get("of", item.nodeid.partition("[")[0]), []).append(item)
     dropped: List[pytest.Item] = []
     for name, cases in sorted(sweeps.items()):
+        marker, room = cases[0].get_closest_marker("sample"), _room(cases[0].nodeid)
         ids = sorted({_id(case) for case in cases})
-        divided = turns and not quick and "divided" in cases[0].get_closest_marker("sample").kwargs
-        wanted = int(cases[0].get_closest_marker("sample").args[0]) if divided else _share(cases[0], quick)
+        divided = turns and "divided" in marker.kwargs
+        # Of what only reads logs, Python 3.8 has as few as --quick does.
+        thin = not divided and (quick or (room in _READING and sys.version_info < (3, 11)))
+        wanted = marker.kwargs.get("few", -(-marker.args[0] // 3)) if thin else marker.args[0]
         drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), wanted))
         if divided and not stack():
             drawn = sorted(set(ids) - set(drawn))
-        if turns and len(drawn) > 1 and _room(cases[0].nodeid) in _EACH_RUN:
+        if turns and len(drawn) > 1 and room in _EACH_RUN:
             drawn = drawn[(seed() + stack()) % 2 :: 2]
         dropped += [case for case in cases if _id(case) not in drawn]
     return dropped
-
-
-def _share(case: Any, quick: bool) -> int:
-    """Return how many of a sweep are drawn: a third, or as many as `few` says, with --quick and, of what only reads logs, on Python 3.8."""
-    marker = case.get_closest_marker("sample")
-    wanted = int(marker.args[0])
-    few = quick or (sys.version_info < (3, 11) and _room(case.nodeid) in _READING)
-    return int(marker.kwargs.get("few", -(-wanted // 3))) if few else wanted
 
 
 def _id(item: pytest.Item) -> str:

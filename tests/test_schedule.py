@@ -142,10 +142,11 @@ def test_what_is_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
         ("TESTPATHS", {"keyword": "launch"}, True),
         ("TESTPATHS", {"markexpr": "slow"}, True),
         ("TESTPATHS", {"--all": True}, True),
+        ("TESTPATHS", {"--quick": True}, True),
     ],
 )
 def test_a_run_of_chosen_tests_has_all_of_them(pytestconfig: pytest.Config, source: str, options: Dict[str, Any], chosen: bool) -> None:
-    """A path, -k, -m and --all choose, which are options of this pytest; a run that names nothing takes turns."""
+    """A path, -k, -m, --all and --quick choose, which are options of this pytest; a run that names nothing takes turns."""
     for name in options:
         pytestconfig.getoption(name)
 
