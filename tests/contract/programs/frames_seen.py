@@ -104,7 +104,7 @@ for _, target in phases.targets():
 dist.init_process_group("gloo")
 for kind in vars(torch.optim).values():
     if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer) and kind is not torch.optim.Optimizer:
-        kind([torch.zeros(2, 2, requires_grad=True)])  # Its step is watched from here on.
+        kind([torch.zeros(2, 2, requires_grad=True)], lr=0.1)  # Its step is watched from here on.
 found, functions = {}, []
 for target in [*collectives.targets(), *optimizers.makers(), *(target for _, target in phases.targets())]:
     function = innermost(target)
