@@ -100,7 +100,7 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     records = {rank: _sequence(standings.ranks[rank]) for rank in _compared(standings)}
     if not records or not all(any(record.way for record in kept) for kept in records.values()):
         return None  # A ledger of before version 3.
-    sequences = {rank: entries(kept) for rank, kept in records.items()}
+    sequences = _without_roles({rank: entries(kept) for rank, kept in records.items()})
     if any(kept[0].number > 1 for kept in records.values()):
         earlier = parted_before(sequences)
         if earlier is not None:
@@ -110,6 +110,14 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
         asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
         left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
     return _by_statement(left._replace(decision=_decision(standings, left))) if left is not None else None
+
+
+def _without_roles(sequences: Dict[int, List[SequenceEntry]]) -> Dict[int, List[SequenceEntry]]:
+    """Return the sequences without sends and receives, if ranks make them at other lines than others: the stages of a pipeline part at each step."""
+    places = [{(entry.op, entry.way) for entry in sequence if entry.op in PAIRED} for sequence in sequences.values()]
+    if all(place == places[0] for place in places):
+        return sequences
+    return {rank: [entry for entry in sequence if entry.op not in PAIRED] for rank, sequence in sequences.items()}
 
 
 def _by_statement(left: SequenceParting) -> SequenceParting:
