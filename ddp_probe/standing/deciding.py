@@ -38,7 +38,7 @@ class Statement(NamedTuple):
     side: int = -1  # The side that jumped, that came to the `except`, or to what a call leads to: 0 or 1; -1 if it is neither, or not known.
 
 
-class Known(NamedTuple):
+class KnownLoops(NamedTuple):
     """What the entries of the ranks tell of loops."""
 
     is_over: bool = False  # The shared entry is the end of the loop that it is in.
@@ -57,7 +57,7 @@ class Deciding(NamedTuple):
     loop: Optional[Statement] = None  # Over the generator that all of the statements are in, or over what they call.
 
 
-def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None, known: Optional[Known] = None) -> Optional[Deciding]:
+def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = None, known: Optional[KnownLoops] = None) -> Optional[Deciding]:
     """Return what can have taken two ranks apart; None if the source does not show it.
 
     The ways are those of each rank's next entry, and of the last entry that both share. A way that has ended has line 0 for the
@@ -71,7 +71,7 @@ def deciding(source: SourceTrees, one: Way, other: Way, shared: Optional[Way] = 
     if deepest is None and shared is not None:
         three, deepest = ways, _depth(source, ways)  # The shared entry is of another thread, or of a callback.
     for depth in range(deepest, -1, -1) if deepest is not None else ():
-        answer = _between(source, three, depth, known or Known())
+        answer = _between(source, three, depth, known or KnownLoops())
         if answer is not None:
             return answer  # Else one rank may have left the function and come to it again.
     return None
@@ -99,7 +99,7 @@ def _in_one_function(source: SourceTrees, sites: Sequence[Optional[LedgerSite]],
     return len(functions) == 1 and len(names) == 1 and 0 not in functions
 
 
-def _between(source: SourceTrees, ways: Sequence[Way], depth: int, known: Known) -> Optional[Deciding]:
+def _between(source: SourceTrees, ways: Sequence[Way], depth: int, known: KnownLoops) -> Optional[Deciding]:
     """Return what decided in the function at this depth of the ways, and in those inside it."""
     inner = [way[depth:] for way in ways]
     inside = [way[0] for way in inner if way]
@@ -134,7 +134,7 @@ class _Choice(NamedTuple):
 class _Search:
     """Asks of each branch of a joined graph whether it can have decided."""
 
-    def __init__(self, woven: WovenFlow, has_turns: bool, known: Known) -> None:
+    def __init__(self, woven: WovenFlow, has_turns: bool, known: KnownLoops) -> None:
         self._woven = woven
         self._known = known
         self._has_turns = has_turns

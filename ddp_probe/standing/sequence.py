@@ -11,7 +11,7 @@ from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optiona
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
-from ddp_probe.standing.deciding import Deciding, Known, deciding
+from ddp_probe.standing.deciding import Deciding, KnownLoops, deciding
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
@@ -219,7 +219,7 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
     is_over = shared is not None and shared.ends_loader and left.shared is shared
     ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
-    known = Known(is_over, frozenset() if ends else left.loaders)
+    known = KnownLoops(is_over, frozenset() if ends else left.loaders)
     return deciding(source, one, other, shared.way if shared is not None else None, known)
 
 

@@ -35,6 +35,7 @@ _REASONS = {
         "ValueError": "sys._getframe says so of a stack that calls through C have filled.",
     },
     "traced/ledger/calls.py": {"RecursionError": _FULL},
+    "traced/ledger/optimizers.py": {"RecursionError": _FULL},
     "traced/ledger/phases.py": {"RecursionError": _FULL},
     "traced/ledger/works.py": {"RecursionError": _FULL},
     "traced/patching/code_swap.py": {"RecursionError": _FULL},
