@@ -25,6 +25,10 @@ _REMEDIES = {
 _TOGETHER = "Then all ranks take the branch as soon as one of them does."
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
+_BY_RANK = (
+    "Let all ranks take the branch in line %d, or none: what is called there needs all of them. One rank alone can call model.module, which exchanges "
+    "nothing."
+)
 _CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
@@ -155,7 +159,9 @@ def change(left: SequenceParting) -> Change:
         return [_TURNS % line]
     if statement is not None and statement.kind == "call":
         return [_CALLED % line]
-    edits = decided_together.edits(statement) if statement is not None and left.hint not in ("rank", EXCEPTION) else []
+    if left.hint == "rank" and line:
+        return [_BY_RANK % line]
+    edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []
     said = [_REMEDIES[left.hint]] if left.hint in _REMEDIES else []
     if edits:
         return [*edits, _TOGETHER, *("Or: %s%s" % (text[:1].lower(), text[1:]) for text in said)]
