@@ -26,8 +26,8 @@ _TOGETHER = "Then all ranks take the branch as soon as one of them does."
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
 _BY_RANK = (
-    "Let all ranks take the branch in line %d, or none: what is called there needs all of them. One rank alone can call model.module, which exchanges "
-    "nothing."
+    "Let all ranks take the branch in line %d, or none: what is called there needs all of them. One rank alone can call model.module, "
+    "which exchanges nothing."
 )
 _CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
