@@ -1,6 +1,7 @@
 """What follows from what: a failure that was outlived is no cause, and what comes after the end of a program, or after a signal, is none either."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -247,7 +248,8 @@ def test_what_runs_at_exit_is_no_step_of_the_program(tmp_path: Path) -> None:
         "ledger 1 barrier at {0}:12:load via {0}:23 {0}:20",
         "ledger 1 barrier at {0}:5:cleanup raised",
     ]
-    lines = [line.replace("{0}", str(job)) for line in log]
+    # In quotes: the folder may have a space in its name.
+    lines = [re.sub(r"\{0\}:(\S+)", lambda place: "'%s:%s'" % (job, place[1]), line) for line in log]
     (finding,) = _of(lines).findings
     assert (finding.slug, finding.ranks) == ("left-early", [0])
     by = "by the exit call at %s:15, in an except clause that had caught URLError" % job

@@ -65,7 +65,7 @@ def offline(
     (work / "train.py").write_text(_TRAIN, encoding="utf-8")
     alone = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     env = clean_env(PATH="%s:%s" % (python.parent, os.environ["PATH"]), PYTHONPATH=None, DDP_PROBE_DIR=str(work / "runs"), COLUMNS="80", **alone)
-    registry = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(downloads)}
+    registry = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": downloads.as_uri()}  # pip splits it at spaces.
     done = subprocess.run(["bash", "-ec", online], cwd=sources, env={**env, **registry}, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.move(str(sources / "wheels"), str(work))
