@@ -53,6 +53,14 @@ def source(site: Site) -> Optional[Tuple[List[str], ast.Module]]:
     return (lines, tree) if tree is not None else None
 
 
+def unused(tree: ast.AST, name: str) -> str:
+    """Return a name that a program does not use: this one, or one like it."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    while name in used:
+        name += "_"
+    return name
+
+
 class CallInSource(NamedTuple):
     """A call in the job's source: the lines, the call, and its statement."""
 

@@ -146,8 +146,10 @@ def shown_statement(statement: Statement) -> str:
     return "'%s'%s%s" % (statement.text, at(statement_site(statement)), within)
 
 
-def change(left: SequenceParting) -> Change:
+def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
+    if left is None:
+        return []
     if left.made is not None and left.made.ends_loader:
         return [_EVEN]
     if left.is_swapped:

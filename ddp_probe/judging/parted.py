@@ -109,8 +109,10 @@ def evidence(run: Run, parting: Split) -> List[Evidence]:
     return [stands(run, rank) for rank in shown]
 
 
-def sequence_evidence(run: Run, left: SequenceParting, rest: Sequence[Evidence]) -> List[Evidence]:
+def sequence_evidence(run: Run, left: Optional[SequenceParting], rest: Sequence[Evidence]) -> List[Evidence]:
     """Return the statement that decided, what both sides did there, and the rest, each line once: the report shows the source of the first."""
+    if left is None:
+        return list(rest)
     items = [*_left_sequence(run, left), *rest]
     lines = {(item.site.file, item.site.line) if item.site is not None else ("", 0): item for item in reversed(items)}
     return [item for item in items if item in lines.values()][:_MOST]
@@ -175,15 +177,15 @@ def aborted(run: Run) -> List[Death]:
 
 def both_blamed(parting: Split) -> bool:
     """Tell whether those that wait are blamed with those that do not come, as nothing tells which of them is wrong."""
-    knows = parting.sequence is not None and parting.sequence.is_sure
-    return not knows and bool(set(parting.here) & set(parting.blame))
+    return parting.left is None and bool(set(parting.here) & set(parting.blame))
 
 
 def in_order(parting: Split, place: str, why: str) -> str:
     """Return where the ranks are and why; the statement that decided is said first, if it is known."""
-    left = parting.sequence
-    known = left is not None and left.is_sure and left_sequence.sure_statement(left.decision) is not None
-    return "%s %s" % (left_sequence.told(left), place) if left is not None and known else "%s%s" % (place, why)
+    left = parting.decided
+    if left is None or left_sequence.sure_statement(left.decision) is None:
+        return place + why
+    return "%s %s" % (left_sequence.told(left), place)
 
 
 def departed(parting: Split) -> str:
@@ -244,8 +246,8 @@ def so_far(run: Run) -> str:
 def left_by_then(run: Run) -> str:
     """Say where a rank had left the others when the run was ended from outside: it need not have been a hang yet."""
     parting = _split(run, standings_of(run)._replace(patience=PATIENCE))
-    left = parting.sequence if parting is not None else None
-    return " %s" % left_sequence.told(left) if left is not None and left.is_sure else ""
+    left = parting.left if parting is not None else None
+    return " %s" % left_sequence.told(left) if left is not None else ""
 
 
 def _split(run: Run, standings: Standings) -> Optional[Split]:

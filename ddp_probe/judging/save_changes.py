@@ -58,10 +58,7 @@ class _Save(NamedTuple):
 
     def unused(self, name: str) -> str:
         """Return a name that the program does not use."""
-        used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        while name in used:
-            name += "_"
-        return name
+        return job_calls.unused(self.tree, name)
 
 
 def whole(site: Site, keyword: str, *, opened: bool, others: bool) -> change.Change:

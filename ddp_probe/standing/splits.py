@@ -49,6 +49,16 @@ class Split(NamedTuple):
     mixed: Optional[Mixed] = None  # If equal calls of lines that do not belong together met before.
     sequence: Optional[SequenceParting] = None  # The entry at which ranks left the sequence of calls and passes, which may be long before.
 
+    @property
+    def left(self) -> Optional[SequenceParting]:
+        """Return where ranks left the sequence, if it is known which ranks have."""
+        return self.sequence if self.sequence is not None and self.sequence.is_sure else None
+
+    @property
+    def decided(self) -> Optional[SequenceParting]:
+        """Return the same if statements are known that can have decided it."""
+        return self.left if self.left is not None and self.left.decision is not None else None
+
 
 def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optional[Split]:
     """Return where the ranks part first, by their ledgers; None if they do not. `halted` are ranks that do not run."""

@@ -45,7 +45,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[*_statement(run, parting), *evidence(run, parting)],
         when=parting.when,
         remedy=_remedy(mixed),
-        change=left_sequence.change(left) if left is not None else (),
+        change=left_sequence.change(left),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both else "high",
         severity=WARNING if barrier and not only_waits(run) else ERROR,

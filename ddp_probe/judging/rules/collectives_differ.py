@@ -42,16 +42,15 @@ def check(run: Run) -> Iterator[Finding]:
     beside = _in_a_thread(run, found)
     if beside:
         told = " The call of %s is made by another thread, which shares the group with the training." % named(beside)
-    knows = found.sequence is not None and found.sequence.is_sure and found.sequence.decision is not None
-    left = found.sequence if knows and not found.branch and not beside else None
+    left = found.decided if not found.branch and not beside else None
     place = "%s: this is collective number %d%s." % (sides(found), found.number, group(run, found))
     yield RULE.found(
         ranks=found.blame,
         verdict=(place + told if beside or found.branch else in_order(found, place, told)) + doubt(run, found),
-        evidence=sequence_evidence(run, left, evidence(run, found)) if left is not None else evidence(run, found),
+        evidence=sequence_evidence(run, left, evidence(run, found)),
         when=found.when,
         remedy=_GROUP_OF_ITS_OWN if beside else _remedy(found),
-        change=left_sequence.change(left) if left is not None else (),
+        change=left_sequence.change(left),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both or found.branch else "high",
         cause="rank0_only_collective" if found.branch and found.blame == (0,) else "",

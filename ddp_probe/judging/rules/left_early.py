@@ -72,7 +72,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield unequal_exchange
         return
     parting = split(run)
-    left = parting.sequence if parting is not None and parting.sequence is not None and parting.sequence.is_sure else None
+    left = parting.left if parting is not None else None
     if left is None and len({*guilty, *_without_last_line(run)}) * 2 > len(run.ranks):
         yield RULE.undecided(
             "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
@@ -89,11 +89,11 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     yield RULE.found(
         ranks=left.ranks if left is not None else guilty,
         verdict=in_order(parting, verdict, departed(parting)) if parting is not None and left is not None else verdict,
-        evidence=sequence_evidence(run, left, ends) if left is not None else ends,
+        evidence=sequence_evidence(run, left, ends),
         when=earliest.when,
         explains=lost,
         remedy=remedy,
-        change=left_sequence.change(left) if left is not None and left.decision is not None else (),
+        change=left_sequence.change(parting.decided if parting is not None else None),
     )
 
 

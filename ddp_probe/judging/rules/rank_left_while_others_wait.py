@@ -30,7 +30,8 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None:
         return
     gone = standings_of(run).ranks[found.there[0]]
-    left = found.sequence if gone.left is not None and gone.left.failure is None else None
+    has_failed = gone.left is not None and gone.left.failure is not None
+    left = found.left if not has_failed else None
     yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s%s"
@@ -40,10 +41,10 @@ def check(run: Run) -> Iterator[Finding]:
             " " + left_sequence.told(left) if left is not None else "",
             doubt(run, found),
         ),
-        evidence=sequence_evidence(run, left, evidence(run, found)) if left is not None else evidence(run, found),
+        evidence=sequence_evidence(run, left, evidence(run, found)),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
         remedy=_remedy(named(found.there), gone),
-        change=left_sequence.change(left) if left is not None and left.decision is not None else (),
+        change=left_sequence.change(found.decided if not has_failed else None),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
 

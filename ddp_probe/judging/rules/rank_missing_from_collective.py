@@ -60,10 +60,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         found, both = found._replace(blame=tuple(guilty)), bool(set(guilty) & set(found.here))
         told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
     elif both:
-        short, said = _out_of_the_loop(run, found) if left is None or not left.is_sure else ([], "")
+        short, said = _out_of_the_loop(run, found)
         told = said or told
-    if left is not None and left.is_sure and left.decision is not None and not ended and not passes:
-        yield _by_decision(run, found, left)
+    if found.decided is not None and not ended and not passes:
+        yield _by_decision(run, found, found.decided)
         return
     ways = _ways(run, found)
     if ways is not None and not short:

@@ -89,8 +89,9 @@ class _Reasons:
     def of(self, rank: int) -> str:
         """Return why this rank does."""
         parted = self._parted
-        if parted.sequence is not None and parted.sequence.is_sure and rank in parted.sequence.ranks:
-            return _leaves(parted.sequence)
+        left = parted.left
+        if left is not None and rank in left.ranks:
+            return _leaves(left)
         if parted.departure is not None:
             return _departs(parted.departure)
         if parted.mixed is not None:
