@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         import msgspec
 
-        print(msgspec.json.format(msgspec.json.encode(judged), indent=1).decode())
+        print(msgspec.json.format(msgspec.json.encode(judged, enc_hook=str), indent=1).decode())
     else:
         from ddp_probe.showing import checkpoint_page, paint
 

@@ -9,8 +9,8 @@ import ast
 from string import Template
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.judging.words import capital
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import capital
 
 # What the names stand for, if the call's source is not available.
 _PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "next(model.parameters()).device"}

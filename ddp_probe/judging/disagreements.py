@@ -9,12 +9,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken, standings_of
 from ddp_probe.judging.rule import Undecided
-from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 from ddp_probe.standing.out_of_step import first_mixed
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.wording.words import capital, counted, named, place
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = (

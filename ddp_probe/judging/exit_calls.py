@@ -1,8 +1,8 @@
 """By which exit call a rank left its program, and which exception it hid so."""
 
-from ddp_probe.judging.words import at, place
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.wording.words import at, place
 
 _CHARACTERS = 160
 

@@ -4,12 +4,12 @@ from typing import Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.steps import FEW
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing import lateness
 from ddp_probe.standing.lateness import LateRanks, StepMember, milliseconds
+from ddp_probe.wording.words import named
 
 _SIGNED, _HALF = 1 << 64, 1 << 63
 

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
-from ddp_probe.judging.words import clock, counted, named, place
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
@@ -21,6 +20,7 @@ from ddp_probe.shared.own_code import task, waits_for_its_processes
 from ddp_probe.standing import rank_standing
 from ddp_probe.standing.rank_standing import LedgerStanding, Left
 from ddp_probe.standing.stalls import PASSES
+from ddp_probe.wording.words import clock, counted, named, place
 
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""

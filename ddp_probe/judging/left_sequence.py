@@ -5,10 +5,10 @@ from typing import List, Optional
 from ddp_probe.judging import decided_together
 from ddp_probe.judging.change import Change
 from ddp_probe.judging.ledgers import as_site, spoken_name
-from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
+from ddp_probe.wording.words import at, by_number, capital, counted, listed, named
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {

@@ -9,7 +9,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.memory import NEARLY
 from ddp_probe.judging.rule import Evidence, Finding, Rule, Undecided
-from ddp_probe.judging.words import at, by_number, capital, counted, listed, named, place, size
 from ddp_probe.reading import job_source
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
@@ -19,6 +18,7 @@ from ddp_probe.shared import accelerators
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import task
 from ddp_probe.shared.schema import OpenSocket, ProcessLook, Site
+from ddp_probe.wording.words import at, by_number, capital, counted, listed, named, place, size
 
 NEEDS = str(ProcessLook.__struct_config__.tag)
 NOT_RUNNING, GONE, DISK = ("T", "t"), ("Z", "X", "x", ""), "D"

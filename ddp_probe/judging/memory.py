@@ -4,11 +4,11 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging import card_use
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.words import at, size
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import at, size
 
 MIB = 1 << 20
 NEARLY = 0.9

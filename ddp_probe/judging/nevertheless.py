@@ -5,10 +5,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
-from ddp_probe.judging.words import at, capital, named, ordinal
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import at, capital, named, ordinal
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 

@@ -11,7 +11,6 @@ from ddp_probe.judging.ledgers import ledger_off, standings_of
 from ddp_probe.judging.parted import so_far
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.waiting import joined, stood
-from ddp_probe.judging.words import by_number, clock, counted, listed, named, place, subject
 from ddp_probe.reading import job_line as carried
 from ddp_probe.reading import proc_files
 from ddp_probe.reading.failures import INTERRUPTED
@@ -22,6 +21,7 @@ from ddp_probe.reading.process_files import NO_EVENT
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
+from ddp_probe.wording.words import by_number, clock, counted, listed, named, place, subject
 
 _SHOWN = 4  # Ranks whose place is said.
 _STATES = {"R": "computing", "S": "asleep", "D": "waiting for a disk or a device", "T": "stopped", "t": "stopped by a debugger"}
@@ -256,11 +256,11 @@ def _waiting(run: Run) -> Iterator[Undecided]:
         if call is not None:
             site = place(call.site)
             groups.setdefault((call.name, site), []).append((process, call))
-    for (name, site), inside in groups.items():
+    for (name, where), inside in groups.items():
         since = min(call.when for _, call in inside)
         ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
         then = proof.NEXT_WAITING % inside[0][0].pid
-        yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
+        yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, where, clock(since)), next=then)
 
 
 def _texts(run: Run) -> Iterator[Undecided]:

@@ -6,10 +6,10 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pa
 
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, failed, first_of, line
-from ddp_probe.judging.words import cut
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import cut
 
 _GAPS = {"[^\\n]*": False, "[^\\n]*?": False, ".*": True, ".*?": True}  # Whether it reaches over the end of a line.
 _REACH = {")": 20, "\\s": 60, "\\d": 30}  # The most that a repetition which is not a gap may match.

@@ -5,8 +5,8 @@ Everything else is a gap: clear is a claim about every rank.
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.judging.words import counted, place, subject
 from ddp_probe.reading.model import Death, LoggedProcess, Run
+from ddp_probe.wording.words import counted, place, subject
 
 RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
     "still-running",

@@ -12,7 +12,6 @@ from ddp_probe.judging import rule
 from ddp_probe.judging.ledgers import Standing, called, described, standings_of
 from ddp_probe.judging.parted import split
 from ddp_probe.judging.rule import Evidence, Finding
-from ddp_probe.judging.words import at
 from ddp_probe.reading import flight_recorder
 from ddp_probe.reading.flight_recorder import RecorderEntry, Recording
 from ddp_probe.reading.job_line import own_frames
@@ -22,6 +21,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.splits import Split, record
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.words import at
 
 _SIDE = 3  # Dumps that are read on each side, at most.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.

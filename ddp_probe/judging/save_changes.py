@@ -5,8 +5,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.job_calls import CallInSource, text_of
-from ddp_probe.judging.words import place
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import place
 
 # Calls that give the same path when they are made again.
 _STEADY = frozenset(

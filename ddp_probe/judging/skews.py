@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import named
 
 
 class Skew(NamedTuple):

@@ -6,9 +6,9 @@ What torch itself says of CUDA, and what has no record, stays in the rules.
 import re
 from typing import Iterable
 
-from ddp_probe.judging.words import cut
 from ddp_probe.reading.model import Failed
 from ddp_probe.shared.accelerators import ACCELERATORS, runtime_variables
+from ddp_probe.wording.words import cut
 
 _WITH_PLUGIN = tuple(known for known in ACCELERATORS if known.modules)
 _TYPES = tuple(kind for known in _WITH_PLUGIN for kind in (known.name, *known.device_types))

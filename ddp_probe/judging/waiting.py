@@ -3,12 +3,12 @@
 from typing import List, Optional
 
 from ddp_probe.judging.vendor_words import COMMUNICATION
-from ddp_probe.judging.words import clock, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import foreign
+from ddp_probe.wording.words import clock, place
 
 PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
 TIMED_OUT = Expression(

@@ -7,12 +7,12 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 from ddp_probe.judging import change
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
-from ddp_probe.judging.words import at, counted, listed, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import at, counted, listed, place
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
 # "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.

@@ -175,13 +175,13 @@ def report_schema() -> Dict[str, Any]:
 
 def show(diagnosis: Diagnosis) -> None:
     """Print the object, in pieces: in a launch of a hundred thousand ranks there are millions of them."""
-    sys.stdout.writelines(json.JSONEncoder(indent=_INDENT).iterencode(safe.fields(msgspec.to_builtins(form(diagnosis)))))
+    sys.stdout.writelines(json.JSONEncoder(indent=_INDENT).iterencode(safe.fields(msgspec.to_builtins(form(diagnosis), enc_hook=str))))
     sys.stdout.write("\n")
 
 
 def text(diagnosis: Diagnosis, indent: Optional[int] = _INDENT) -> str:
     """Return the object as plain ASCII text, so that nothing from a log reaches a terminal unescaped."""
-    return json.dumps(safe.fields(msgspec.to_builtins(form(diagnosis))), indent=indent)
+    return json.dumps(safe.fields(msgspec.to_builtins(form(diagnosis), enc_hook=str)), indent=indent)
 
 
 def form(diagnosis: Diagnosis) -> ReportForm:

@@ -6,10 +6,10 @@ from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 from ddp_probe.judging.doctor.check import FAIL, OK, ORDER, SKIPPED, UNKNOWN, WARN, Check, Result
 from ddp_probe.judging.doctor.checks import HUNDREDS
 from ddp_probe.judging.doctor.host_meeting import HostMeeting, MetHost
-from ddp_probe.judging.words import spans
 from ddp_probe.showing import paint, safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, paragraph, sentence, wrap
+from ddp_probe.wording.words import spans
 
 _STYLES: Dict[str, str] = {OK: paint.GOOD, WARN: paint.WARN, FAIL: paint.BAD, UNKNOWN: paint.WARN, SKIPPED: paint.QUIET}
 _DETAILS = 16

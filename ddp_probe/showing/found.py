@@ -8,7 +8,6 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.judging.words import named
 from ddp_probe.reading import bundled, find
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
@@ -18,6 +17,7 @@ from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.words import named
 
 _CONSEQUENCES = 6  # Maximum consequences shown.
 _GROUPS = 8  # Maximum groups of evidence shown.

@@ -6,7 +6,6 @@ import sys
 from typing import Iterator, List, Optional, TextIO
 
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, found, inventory, language, paint, ranks_table, remedies
 from ddp_probe.showing.language import ENGLISH, Language
@@ -14,6 +13,7 @@ from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, sen
 from ddp_probe.showing.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import RankState, last_files, rank_states
+from ddp_probe.wording.words import named
 
 WIDEST = 110  # Longer lines are hard to read; the table may use the full width.
 _REASONS = 8  # Maximum reasons shown.

@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import msgspec
 
-from ddp_probe.judging.words import clock, size
 from ddp_probe.shared.schema import CardLoad, CardsState
 from ddp_probe.showing import paint, ranks_table, safe
 from ddp_probe.showing.event_line import cut
@@ -20,6 +19,7 @@ from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.position import NO_LEDGER, RUNNING, Position
 from ddp_probe.showing.watch.watch_look import LiveView, Look
 from ddp_probe.standing.lateness import Waited
+from ddp_probe.wording.words import clock, size
 
 
 class Row(NamedTuple):

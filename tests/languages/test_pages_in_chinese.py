@@ -9,7 +9,6 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe.cli import main
-from ddp_probe.judging import words
 from ddp_probe.judging.doctor.check import TEXTS as CHECK_TEXTS
 from ddp_probe.judging.doctor.check import Answer, Result
 from ddp_probe.judging.doctor.checks import modules as check_modules
@@ -19,6 +18,7 @@ from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.showing import doctor_page, safe, terminal
 from ddp_probe.showing.language import CHINESE
+from ddp_probe.wording import words
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started", "09_other_shape_on_one_rank"]

@@ -5,8 +5,8 @@ from typing import Iterator
 from ddp_probe.judging.rule import WARNING, Finding, Rule, line
 from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import by_number, capital, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import by_number, capital, named
 
 RULE = Rule(
     id="DDP619",

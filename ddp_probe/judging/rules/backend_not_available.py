@@ -6,10 +6,10 @@ from ddp_probe.judging import change
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES, said
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.wording.words import named, place
 
 RULE = Rule(
     id="DDP205",

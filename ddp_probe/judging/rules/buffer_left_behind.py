@@ -5,8 +5,8 @@ from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.wording.words import at, named
 
 _SYNC = (
     r"_sync_module_states|_sync_params_and_buffers|_sync_params\b|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced"

@@ -5,9 +5,9 @@ from typing import Dict, Iterator, List, Tuple
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, by_digest, first_wraps
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.judging.who import through
-from ddp_probe.judging.words import by_number, counted, named, place, subject
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import by_number, counted, named, place, subject
 
 _BROADCAST = r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum="
 _TWO_BROADCASTS = (

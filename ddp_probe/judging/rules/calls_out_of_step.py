@@ -6,12 +6,12 @@ from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
-from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.shared import schema
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.splits import MIXED, Split, record
+from ddp_probe.wording.words import at, by_number, capital, counted, named
 
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 

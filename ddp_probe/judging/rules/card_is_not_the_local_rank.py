@@ -4,8 +4,8 @@ from typing import Iterator, List
 
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import at, capital, named
 
 _BARRIER = r"using GPU \d+ to perform barrier as devices used by this process are currently unknown"
 

@@ -5,9 +5,9 @@ from typing import Iterator
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
 from ddp_probe.judging.vendor_words import DEVICES
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import capital, named, place
 
 _NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|%s):0['\"]|device_ids *= *\[ *0 *\]" % DEVICES
 

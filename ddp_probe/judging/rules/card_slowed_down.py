@@ -4,9 +4,9 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
+from ddp_probe.wording.words import named
 
 _LOOKS, _SHARE = 3, 0.1
 # A card at its power cap does as it should: it is not named.

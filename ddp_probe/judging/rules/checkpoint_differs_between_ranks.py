@@ -6,10 +6,10 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe.judging.load_calls import Saved, Saves, whole
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, clock, counted, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import capital, clock, counted, named, place
 
 _FIRST = 8  # The reader keeps this many first calls: the third load of one rank is compared with the third of another.
 

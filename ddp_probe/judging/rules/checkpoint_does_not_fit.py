@@ -7,9 +7,9 @@ from ddp_probe.judging import change
 from ddp_probe.judging.load_calls import edit, renaming
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import listed, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import listed, place
 
 # mmcv and mmengine warn of what does not fit and continue without it; a later failure has another cause.
 _NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"

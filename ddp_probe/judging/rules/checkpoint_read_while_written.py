@@ -7,11 +7,11 @@ from ddp_probe.judging.ledgers import as_site
 from ddp_probe.judging.load_calls import STREAM, Broken, Race, Saves, broken, last_meeting, race, survived
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, failed, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import capital, named, place
 
 RULE = Rule(
     id="DDP503",

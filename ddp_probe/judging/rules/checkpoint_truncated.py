@@ -5,8 +5,8 @@ from typing import Iterator, List
 from ddp_probe.judging.load_calls import Broken, Saves, broken, race, saved_before
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import cut, place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import cut, place
 
 _LOADING = r"torch[./\\](?:serialization|load)|load_checkpoint|_legacy_load|load_state_dict"
 

@@ -5,9 +5,9 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, in_order, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import ALONE
+from ddp_probe.wording.words import at, capital, named
 
 RULE = Rule(
     id="DDP633",

@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import place
 
 RULE = Rule(
     id="DDP609",

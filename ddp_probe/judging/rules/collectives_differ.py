@@ -6,9 +6,9 @@ from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, both_blamed, departed, doubt, evidence, explained, group, in_order, of_kind, sequence_evidence, sides
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import DIFFER, Split, record
+from ddp_probe.wording.words import at, named
 
 _COMPARED = 3  # Ranks of each side whose threads are looked at.
 _GROUP_OF_ITS_OWN = (

@@ -5,9 +5,9 @@ from typing import Dict, Iterator, List, NamedTuple
 
 from ddp_probe.judging.rank_models import by_digest, first_wraps
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import place
 
 _SAYS = Expression(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
 

@@ -7,10 +7,10 @@ from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import listed, named, place
 
 RULE = Rule(
     id="DDP203",

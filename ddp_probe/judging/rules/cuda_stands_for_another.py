@@ -5,9 +5,9 @@ from typing import Iterator, List
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed
 from ddp_probe.judging.vendor_words import DEVICES, NO_CUDA, said
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import named
 
 _REAL = (
     NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error"

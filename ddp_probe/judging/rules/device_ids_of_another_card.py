@@ -5,8 +5,8 @@ from typing import Iterator
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.card_use import number
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP108",

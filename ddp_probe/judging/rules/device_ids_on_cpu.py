@@ -5,10 +5,10 @@ from typing import Iterator
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import named, place
 
 _CPU_RUN = (
     r"\bin wrap_model\b|[\"'=: ]gloo\b[\"' ,)]|CUDA available: False|(?:GPU|cuda|CUDA) (?:is )?(?:not available|unavailable)"

@@ -5,8 +5,8 @@ from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.wording.words import named
 
 _STREAM = r"list index out of range"
 

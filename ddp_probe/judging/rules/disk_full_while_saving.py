@@ -4,10 +4,10 @@ from typing import Iterator, Optional
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import counted, cut, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import counted, cut, place
 
 # Shared memory and file watches report the same error number, and are not a disk.
 _NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"

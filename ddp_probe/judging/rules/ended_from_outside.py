@@ -7,8 +7,8 @@ from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import left_by_then
 from ddp_probe.judging.rule import Finding, Printed, Rule, line
 from ddp_probe.judging.waiting import last_seen
-from ddp_probe.judging.words import capital, clock, listed, named
 from ddp_probe.reading.model import LoggedProcess, OutsideEnd, Run
+from ddp_probe.wording.words import capital, clock, listed, named
 
 _PLACES = 3
 _JOBS = {

@@ -5,10 +5,10 @@ from typing import Iterator, List, Optional
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
 from ddp_probe.judging.skews import Skew, compare, started
 from ddp_probe.judging.vendor_words import COMMUNICATION, VARIABLES
-from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import counted, named
 
 _COMPARED = Expression(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
 # These are meant to differ from rank to rank or host to host, or change only what is printed.

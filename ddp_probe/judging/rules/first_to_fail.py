@@ -7,11 +7,11 @@ from ddp_probe.judging.parted import of_kind
 from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import capital, clock, lasting, named, place, spans
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.standing.splits import LEFT
+from ddp_probe.wording.words import capital, clock, lasting, named, place, spans
 
 # A rank that says this compared itself with another one: it did not fail before that one.
 _COMPARED = Expression(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")

@@ -7,10 +7,10 @@ from typing import Iterator, Optional
 from ddp_probe.judging import change, job_calls, save_changes
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import place
 
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir(?:_or_exist)?\("
 _WRITES = (

@@ -5,10 +5,10 @@ from typing import Iterator, List
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import explained, of_kind, only_waits, stands
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import by_number, capital, named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.ledger_schema import ranks_of
 from ddp_probe.standing.splits import CIRCLE, Split
+from ddp_probe.wording.words import by_number, capital, named
 
 _MOST = 8  # Waits that are reported.
 

@@ -4,8 +4,8 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.judging.memory import NearLimit, near_limits, system
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import capital, size
 from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.words import capital, size
 
 RULE = Rule(
     id="DDP231",

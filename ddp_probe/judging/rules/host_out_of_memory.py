@@ -5,10 +5,10 @@ from typing import Any, Iterator, List, NamedTuple, Tuple
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import Finding, Printed, Rule, shown
 from ddp_probe.judging.who import deaths
-from ddp_probe.judging.words import subject
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import subject
 
 _SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
 # If another process failed, stopped waiting or was interrupted, then a launcher, a scheduler or a person may have sent the signal.

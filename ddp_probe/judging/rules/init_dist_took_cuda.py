@@ -6,9 +6,9 @@ from typing import Iterator
 from ddp_probe.judging import own_group
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP201",

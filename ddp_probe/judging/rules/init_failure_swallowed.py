@@ -5,11 +5,11 @@ from typing import Any, Iterator, List, NamedTuple, Optional
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
 from ddp_probe.judging.vendor_words import NO_CUDA, said
 from ddp_probe.judging.waiting import PEER_GONE
-from ddp_probe.judging.words import at, named, place
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import at, named, place
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
 _OF_DEVICE = r"device_ids|must be on the same type of devices|CUDA|NVIDIA|accelerator|on the same device|invalid device"

@@ -5,10 +5,10 @@ from typing import Iterator
 from ddp_probe.judging import change
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
-from ddp_probe.judging.words import place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import place
 
 RULE = Rule(
     id="DDP405",

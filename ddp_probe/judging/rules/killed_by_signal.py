@@ -5,8 +5,8 @@ from typing import Iterator, List, Tuple, Union
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import last_seen, waited
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import capital, clock, named, subject
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
+from ddp_probe.wording.words import capital, clock, named, subject
 
 _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # These come from a crash, not from another process.
 _KILL = "SIGKILL"

@@ -6,11 +6,11 @@ from typing import Iterator, List, Optional
 from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, line, shown
 from ddp_probe.judging.who import RAISED
-from ddp_probe.judging.words import at, counted
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import at, counted
 
 _ACCELERATE = Expression(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
 _PROCESSES = Expression(r"--num[-_]processes[= ](\d{1,6})\b")

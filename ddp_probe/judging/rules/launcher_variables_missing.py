@@ -8,9 +8,9 @@ from ddp_probe.judging import card_use, change, own_group
 from ddp_probe.judging.printed import matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import RAISED
-from ddp_probe.judging.words import at
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import at
 
 _NAMES = (
     r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID"

@@ -11,10 +11,10 @@ from ddp_probe.judging.parted import departed, in_order, sequence_evidence, spli
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import at, capital, lasting, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import at, capital, lasting, named, place
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
 

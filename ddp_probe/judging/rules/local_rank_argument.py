@@ -6,11 +6,11 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.judging import change
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, line
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import capital, named
 
 _ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")
 

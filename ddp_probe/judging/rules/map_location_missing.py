@@ -6,11 +6,11 @@ from ddp_probe.judging import change
 from ddp_probe.judging.printed import Match
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import place
 
 _ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
 

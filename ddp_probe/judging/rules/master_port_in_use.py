@@ -6,11 +6,11 @@ from typing import Iterator, List, Optional
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import NO_WARNING
-from ddp_probe.judging.words import capital, cut, named
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import capital, cut, named
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
 # The port as torch 2 writes it, and as torch 1 does.

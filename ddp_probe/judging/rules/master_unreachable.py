@@ -6,10 +6,10 @@ from typing import Iterator, List
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.judging.who import NO_WARNING
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import capital, named, place
 
 _ENDPOINT = Expression(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 

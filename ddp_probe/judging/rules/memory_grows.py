@@ -4,8 +4,8 @@ from typing import Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
-from ddp_probe.judging.words import at, clock, size, subject
 from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.words import at, clock, size, subject
 
 _STEPS = 3  # Until then a job builds up what it keeps: gradients, the state of its optimiser, the cache of its allocator.
 _POINTS = 9

@@ -4,9 +4,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.memory import MIB, between, main_device, of_device
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
-from ddp_probe.judging.words import size, subject
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import size, subject
 
 _TIMES, _MORE = 1.5, 256 * MIB
 

@@ -4,10 +4,10 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.card_use import machine, visible
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
-from ddp_probe.judging.words import subject
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import subject
 
 RULE = Rule(
     id="DDP313",

@@ -4,10 +4,10 @@ from typing import Iterator, Optional
 
 from ddp_probe.judging import change, vendor_words, wrap_calls
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import named
 
 _VENDORS = vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
 

@@ -5,9 +5,9 @@ from typing import Iterator, List
 from ddp_probe.judging.rank_models import alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.who import through, told
-from ddp_probe.judging.words import by_number, capital, counted, named, place
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import by_number, capital, counted, named, place
 
 RULE = Rule(
     id="DDP701",

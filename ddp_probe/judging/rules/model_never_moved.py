@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import capital, named
 
 RULE = Rule(
     id="DDP101",

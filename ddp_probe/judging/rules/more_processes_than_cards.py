@@ -5,8 +5,8 @@ from typing import Iterator
 from ddp_probe.judging import card_use
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import capital, named
 
 RULE = Rule(
     id="DDP301",

@@ -6,10 +6,10 @@ from ddp_probe.judging import change, own_group
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import CARDS, IN_INIT_DIST, said
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import named, place
 
 _COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
 

@@ -5,8 +5,8 @@ from typing import Dict, Iterator
 from ddp_probe.judging.load_calls import Broken, broken
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import place
 
 RULE = Rule(
     id="DDP507",

@@ -5,10 +5,10 @@ from typing import Iterator, List, NamedTuple, Optional
 from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, clock, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import capital, clock, named, place
 
 _CLOCKS = 5.0  # Seconds that the clocks of two hosts, which write the times of their files, may differ by.
 

@@ -6,9 +6,9 @@ from ddp_probe.judging import late_ranks
 from ddp_probe.judging.late_ranks import WaitSite
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of
-from ddp_probe.judging.words import by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.lateness import LateRanks, milliseconds
+from ddp_probe.wording.words import by_number, capital, counted, named
 
 RULE = Rule(
     id="DDP653",

@@ -8,10 +8,10 @@ from ddp_probe.judging.rules import first_to_fail
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
 from ddp_probe.judging.waiting import TIMED_OUT
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, cut, named, place
 from ddp_probe.reading.job_line import nested_line
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import capital, cut, named, place
 
 # Exceptions from these are about the machine, the versions or the other ranks: they need a separate rule.
 _LIBRARY = Expression(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")

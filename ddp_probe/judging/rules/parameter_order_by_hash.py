@@ -6,9 +6,9 @@ from ddp_probe.judging import change
 from ddp_probe.judging.rank_models import alike, by_digest, difference, first_wraps, reordered
 from ddp_probe.judging.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.judging.who import through, told
-from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import capital, counted, named, place
 
 RULE = Rule(
     id="DDP703",

@@ -5,10 +5,10 @@ from typing import Iterator, Optional
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import capital, place, spans
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
 from ddp_probe.standing.splits import PEER, Split
+from ddp_probe.wording.words import capital, place, spans
 
 RULE = Rule(
     id="DDP635",

@@ -5,9 +5,9 @@ from typing import Iterator, List, NamedTuple
 from ddp_probe.judging import card_use
 from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import size, subject
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
+from ddp_probe.wording.words import size, subject
 
 RULE = Rule(
     id="DDP315",

@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place, subject
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import place, subject
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 _GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"

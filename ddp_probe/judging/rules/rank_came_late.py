@@ -5,7 +5,6 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 from ddp_probe.judging.ledgers import Standing, called, spoken_name, standings_of
 from ddp_probe.judging.parted import explained, only_waits, split
 from ddp_probe.judging.rule import Evidence, Finding, Rule
-from ddp_probe.judging.words import at, clock, listed, named
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
@@ -14,6 +13,7 @@ from ddp_probe.reading.whole_ledger import Phase, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.words import at, clock, listed, named
 
 _PART = 5  # A phase is named if it took a fifth of the time.
 

@@ -5,9 +5,9 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import doubt, evidence, explained, halted, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
-from ddp_probe.judging.words import capital, listed, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import HALTED
+from ddp_probe.wording.words import capital, listed, named
 
 RULE = Rule(
     id="DDP421",

@@ -7,9 +7,9 @@ from ddp_probe.judging.exit_calls import fix_of_hidden
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, sequence_evidence, waiting
 from ddp_probe.judging.rule import Finding, Rule
-from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import LEFT
+from ddp_probe.wording.words import at, capital, named, place
 
 RULE = Rule(
     id="DDP631",

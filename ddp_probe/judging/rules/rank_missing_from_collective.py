@@ -7,7 +7,6 @@ from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, parting_lines, unequal, waits_in_torch
 from ddp_probe.judging.parted import absent, both_blamed, departed, doubt, evidence, explained, of_kind, only_waits, sequence_evidence, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
-from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import foreign, package
@@ -15,6 +14,7 @@ from ddp_probe.shared.schema import Site
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.words import at, by_number, capital, counted, named, place
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."

@@ -5,12 +5,12 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
-from ddp_probe.judging.words import at, by_number, capital, named
 from ddp_probe.reading.alive import kernel_state
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.words import at, by_number, capital, named
 
 _MISSED = Expression(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = Expression(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.

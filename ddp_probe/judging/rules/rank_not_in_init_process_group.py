@@ -6,7 +6,6 @@ from typing import Any, Iterator, List, Tuple
 from ddp_probe.judging.ledgers import is_served, standings_of
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.judging.waiting import last_seen
-from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.alive import state_of
 from ddp_probe.reading.job_line import job_line
@@ -14,6 +13,7 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import task
+from ddp_probe.wording.words import at, capital, named
 
 _TIMED_OUT = re.compile(r"[Tt]imed out|[Tt]imeout|clients joined")
 _Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]"]

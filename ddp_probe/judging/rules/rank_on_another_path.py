@@ -9,8 +9,8 @@ from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, faile
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
 from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
-from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.wording.words import capital, counted, named, place
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"

@@ -5,9 +5,9 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import capital, clock, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import WORKING
+from ddp_probe.wording.words import capital, clock, named
 
 RULE = Rule(
     id="DDP637",

@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import INIT, LOADER, found, others, waiting
 from ddp_probe.judging.rule import LOW, WARNING, Finding, Rule
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP691",

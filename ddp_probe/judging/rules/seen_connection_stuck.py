@@ -5,8 +5,8 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.looks import Stance, found, others, stances, waiting
 from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule
-from ddp_probe.judging.words import listed
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import listed
 
 _LOOPBACK = ("127.", "::1:")
 

@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import DISK, found, stances, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import listed
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import listed
 
 RULE = Rule(
     id="DDP683",

@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import GONE, NOT_RUNNING, found, stances, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, LOW, WARNING, Finding, Rule
-from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import counted, named
 
 RULE = Rule(
     id="DDP681",

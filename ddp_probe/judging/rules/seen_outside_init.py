@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import INIT, found, others, waiting
 from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP685",

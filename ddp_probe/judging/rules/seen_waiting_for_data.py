@@ -4,8 +4,8 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import IDLE, LOADER, found, stances, waiting
 from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import counted
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import counted
 
 RULE = Rule(
     id="DDP687",

@@ -4,10 +4,10 @@ from typing import Iterator
 
 from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
-from ddp_probe.judging.words import capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.wording.words import capital, counted, named
 
 RULE = Rule(
     id="DDP303",

@@ -7,9 +7,9 @@ from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import capital, named, place
 
 RULE = Rule(
     id="DDP525",

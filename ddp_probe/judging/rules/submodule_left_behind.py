@@ -4,8 +4,8 @@ from typing import Iterator, Tuple
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP104",

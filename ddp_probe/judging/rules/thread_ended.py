@@ -3,12 +3,12 @@
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.rule import HIGH, LOW, WARNING, Finding, Rule, first_of, shown
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.job_line import inside, job_line
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run, one_line
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure, Site
+from ddp_probe.wording.words import named, place
 
 _MOST = 3  # Exceptions that are told one by one.
 _LONGEST = 200

@@ -7,8 +7,8 @@ from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.timeouts import Timeouts, timeouts
 from ddp_probe.judging.waiting import waited
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named, place
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 

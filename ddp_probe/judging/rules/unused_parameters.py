@@ -7,12 +7,12 @@ from ddp_probe.judging import change
 from ddp_probe.judging.rank_models import first_wraps, parameters
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import by_number, capital, counted, listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import package
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import by_number, capital, counted, listed, named, place
 
 _SKIPPED = r"(?:recover from OOM|out of memory)[^\n]*(?:\n[^\n]*){0,4}?[Ss]kipping|recover from OOM"
 

@@ -4,9 +4,9 @@ from typing import Dict, Iterator, List, Optional, Set
 
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.judging.skews import Skew, compare, started
-from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.words import named
 
 # What the probe itself needs, and training does not.
 _ASIDE = frozenset(("wrapt", "msgspec", "structlog", "rich", "cloudpickle"))

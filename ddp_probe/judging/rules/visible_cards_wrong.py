@@ -6,9 +6,9 @@ from typing import Iterator, List, Tuple
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.judging.vendor_words import CARDS
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.wording.words import capital, named
 
 _NONE_LEFT = r"No (?:CUDA|HIP|%s) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED" % CARDS
 

@@ -4,11 +4,11 @@ from typing import Iterator, List
 
 from ddp_probe.judging.rank_models import first_wraps
 from ddp_probe.judging.rule import MEDIUM, WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import named, place
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.words import named, place
 
 _SOON = 120.0  # Seconds after the wrap; a later load is rather an evaluation of the best checkpoint.
 

@@ -5,10 +5,10 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import place
 
 RULE = Rule(
     id="DDP511",

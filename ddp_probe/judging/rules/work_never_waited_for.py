@@ -5,9 +5,9 @@ from typing import Dict, Iterator, Tuple
 
 from ddp_probe.judging.ledgers import Standing, as_site, standings_of
 from ddp_probe.judging.rule import MEDIUM, WARNING, Evidence, Finding, Rule
-from ddp_probe.judging.words import at, subject
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
+from ddp_probe.wording.words import at, subject
 
 _RANKS = 4  # Ledgers that are read as a whole for one line of the job.
 _MOST = 3  # Lines of the job that are reported.

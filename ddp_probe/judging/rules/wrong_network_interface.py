@@ -7,8 +7,8 @@ from ddp_probe.judging import change
 from ddp_probe.judging.printed import Match, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import COMMUNICATION
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.words import capital, named
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
 _NO_WAY = (

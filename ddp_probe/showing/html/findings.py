@@ -5,12 +5,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding
-from ddp_probe.judging.words import named
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing import found, own_change, source
 from ddp_probe.showing.found import EvidenceGroup
 from ddp_probe.showing.html.quotes import LineLink, Quotes
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.words import named
 
 _CONTEXT = 2  # Lines of the source around a change.
 _LINKS = 6  # Lines of the logs that one claim links to.

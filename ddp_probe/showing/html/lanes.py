@@ -6,12 +6,12 @@ from math import floor, log10
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging.judge import Diagnosis
-from ddp_probe.judging.words import size
-from ddp_probe.judging.words import spans as rank_spans
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
 from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Span, Timeline, timeline
+from ddp_probe.wording.words import size
+from ddp_probe.wording.words import spans as rank_spans
 
 _TICKS = 8
 _LAST = 0.96  # Share of the axis: a later time has no room for its text.
