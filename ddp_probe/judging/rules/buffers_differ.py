@@ -74,7 +74,10 @@ def check(run: Run) -> Iterator[Finding]:
         return
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     usual = ordered[0][1]
-    odd = [wrapped for wrapped in wraps if wrapped not in usual] if len(usual) * 2 > len(wraps) else []
+    odd: List[Wrapped] = []
+    if len(usual) * 2 > len(wraps):
+        for _, group in ordered[1:]:
+            odd.extend(group)
     calls = [wrapped.call for wrapped in wraps]
     failures = through(run, calls)
     yield RULE.found(
