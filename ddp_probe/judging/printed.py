@@ -6,11 +6,11 @@ from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, failed, first_of, line
+from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, constant, failed, first_of, line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
-from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.text import Text
 from ddp_probe.wording.words import cut, quoted
 
 _GAPS = {"[^\\n]*": False, "[^\\n]*?": False, ".*": True, ".*?": True}  # Whether it reaches over the end of a line.
@@ -288,8 +288,9 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     candidates = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
     decisive = [match for match in candidates if not match.printed.next]
     if not decisive:
-        for first in candidates[:1]:
-            yield rule.undecided(verdict_of(rule, first), [match.failure for match in candidates], first.printed.next)
+        for match in candidates[:1]:
+            failures = [candidate.failure for candidate in candidates]
+            yield rule.undecided(verdict_of(rule, match), failures, constant(match.printed.next))
         return
     first = decisive[0]
     ranks = {rank for match in decisive for rank in _ranks(match)}
@@ -335,9 +336,9 @@ def _ranks(match: Match) -> List[int]:
 
 
 def verdict_of(rule: Rule, match: Match) -> Text:
-    """Return what the rule says of a text; a name that the text lacks is a question mark."""
+    """Return what a text says, with what its groups hold; a name that it lacks is a question mark. Without words, the rule's title."""
     if not match.printed.says:
-        return say(rule.title)
+        return constant(rule.title)
     groups = match.found.groupdict(default="?")
     names = [name for _, name, _, _ in Formatter().parse(match.printed.says) if name]
     return Text(match.printed.says, {name: quoted(groups.get(name, "?")) for name in names})
