@@ -37,13 +37,13 @@ class Argument(NamedTuple):
     replace: str = ""  # The value if it is given already; else it is replaced.
     imports: Tuple[str, ...] = ()
 
-    def clause(self, names: Optional[Names] = None) -> Optional[Text]:
-        """Return the edit without its place; None if the job's call shows that there is nothing to do."""
+    def clause(self, names: Optional[Names] = None) -> Text:
+        """Return the edit without its place; empty if the job's call shows that there is nothing to do."""
         known = names or {}
         if known.get("hidden"):
             return self._out_of(known)
         if names is not None and "was" not in names and (not self.value or not self.add):
-            return None
+            return say("")
         if not self.value:
             return say("leave {argument} out", argument=self.name)
         value = plain(self.replace if self.replace and "was" in known else self.value, **{"was": self.was or _PLAIN["was"], **known})
