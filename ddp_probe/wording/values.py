@@ -201,7 +201,8 @@ def written(value: Any, translate: Translate, spec: str = "") -> str:
     if "|" in spec:
         one, many = spec.split("|")
         return one if number(value) == 1 else many
-    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec in _OF_WORDS else spec)
+    form = "" if spec in _OF_WORDS else spec
+    in_words: str = value.written(translate) if hasattr(value, "written") else format(value, form)
     if spec == "clause":
         return in_words.rstrip(".。")
     return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words

@@ -90,7 +90,9 @@ def _why(mixed: Mixed) -> str:
     if mixed.extra is None:
         return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
-    under = say(", under the 'if' in line {line}", line=mixed.decision.line) if mixed.decision is not None else ""
+    under: str = ""
+    if mixed.decision is not None:
+        under = say(", under the 'if' in line {line}", line=mixed.decision.line)
     return say(
         "{makers:capital} {makers:makes|make} {calls}{where}{under}, which {others} {others:does|do} not make at this point.",
         makers=named(mixed.calls[maker][1]),
