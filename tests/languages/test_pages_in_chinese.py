@@ -26,7 +26,7 @@ WEAKER = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."
 )
 OPEN = '{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}'
-LABELS = CHINESE.translations.labels
+LABELS = CHINESE.translations
 RULES = {rule_of(module).slug: rule_of(module) for module in modules()}
 # Words of a page that also stand in what a run says of itself.
 _OF_RUNS = {"rank", "init", "failed", "host", "card", "file", "exit", "low", "clear", "at %s", "killed", "stopped", "read"}
