@@ -64,7 +64,7 @@ def _said(rooms: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:
 def _texts_of(call: ast.Call) -> List[str]:
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     of = getattr(getattr(call.func, "value", None), "id", "")
-    if name in ("say", "translate"):
+    if name in ("say", "translate") and not isinstance(call.args[0], ast.Subscript):
         return _constants(call.args[0])
     if name == "counted" and of == "say":
         return ["%d " + word for word in _constants(call.args[1])]
@@ -106,7 +106,12 @@ def _tables() -> Set[str]:
 def lacking(say: language.Language) -> Dict[str, str]:
     """Return the texts that a language has no translation of, each with its place."""
     known = say.translations
-    return {text: place for text, place in messages().items() if text not in known and re.search("[a-z]", _PLACE.sub("", text))}
+    return {text: place for text, place in messages().items() if text not in known and _has_words(text)}
+
+
+def _has_words(text: str) -> bool:
+    """Tell whether there is something to translate: a text of marks and places has nothing, nor has a name such as device_ids."""
+    return bool(re.search("[a-z]", _PLACE.sub("", text))) and not re.fullmatch(r"[a-z]+(?:_[a-z]+)+", text)
 
 
 def told(say: language.Language) -> List[str]:

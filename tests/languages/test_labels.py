@@ -12,7 +12,7 @@ from ddp_probe.showing import language
 LABELS = language.CHINESE.translations
 ASKED = translations.labels()
 PLACE = re.compile(r"%(?:\.\d)?[a-z]")
-NOT_CHINESE = {"ranks", " on %s"}  # A rank stays a rank; a host or a rank follows a comma.
+NOT_CHINESE = {"ranks", "Rank", "Ranks", "Rank %s:", "%d x %s", " on %s"}  # A rank stays a rank; a host or a rank follows a comma.
 PUNCTUATION = {", ", "; ", ": ", "."}
 
 

@@ -67,7 +67,7 @@ def test_the_three_verdicts_are_in_chinese(diagnoses: List[Diagnosis]) -> None:
     assert "仅依据打印出的文本，证据较弱。" in pages[-2]
     assert "无法判定：没有规则能给出原因，因为" in pages[-1]
     assert "  - Rank 1 left no file, of 2 expected." in pages[-1]
-    assert "\n    next: " in pages[-1]  # In the language of the sentence behind it.
+    assert "\n    下一步：" in pages[-1]
 
 
 def test_ranks_stay_ranks() -> None:

@@ -21,18 +21,21 @@ from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.masker import Masker
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.wording.text import Text
 from ddp_probe.wording.words import named
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def rendered(values: Any, masker: Masker) -> str:
+def rendered(values: Any, masker: Masker, say: Language) -> str:
     """Return the page that the template makes of these values."""
 
     def inert(value: Any) -> Any:
         """Return what is printed: every text that is not markup of the template itself is shown as inert text."""
-        return safe.visible(masker.page(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return safe.visible(masker.page(say.text(value) if isinstance(value, Text) else value))
 
     loader = jinja2.FileSystemLoader(_TEMPLATES)
     environment = jinja2.Environment(
@@ -98,12 +101,12 @@ def text(diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
         "open": [(paths(say.text(reason.because)), paths(say.text(reason.next))) for reason in asked[:_QUESTIONS]],
         "open_more": max(0, len(asked) - _QUESTIONS),
         "remedies": [paths(sentence) for sentence in remedies.sentences(run)[:_QUESTIONS]],
-        "matrix": matrix.matrix(diagnosis, states, quotes),
-        "waits": waits.part(diagnosis),
-        "lanes": lanes.part(diagnosis, quotes),
-        "stacks": stack_branches.part(run),
+        "matrix": matrix.matrix(diagnosis, states, quotes, say),
+        "waits": waits.part(diagnosis, say),
+        "lanes": lanes.part(diagnosis, quotes, say),
+        "stacks": stack_branches.part(run, say),
         "models": rank_differences.model_tables(run, quotes),
         "environment": rank_differences.environment_part(run, quotes),
         "inventory": [(say(label), text) for label, text in inventory.rows(run, states, say)],
     }
-    return rendered({**values, "quoted": quotes.read()}, masker)
+    return rendered({**values, "quoted": quotes.read()}, masker, say)
