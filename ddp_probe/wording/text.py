@@ -43,8 +43,9 @@ class Text(str):
 def say(template: str, **values: Any) -> Text:
     """Return a text: `say("{who:capital} {who:waits|wait} at {where}.", who=named(ranks), where=place(site))`.
 
-    {name:capital} begins a sentence, {name:one|many} chooses a word by number, and any other form is a format of numbers. A value
-    that is a plain str is a name (of a function, a setting, a file); what a program printed is `quoted`; a clause is a text of its own.
+    {name:capital} begins a sentence, {name:clause} is a sentence without its full stop, {name:one|many} chooses a word by number, and
+    any other form is a format of numbers. A value that is a plain str is a name (of a function, a setting, a file); what a program
+    printed is `quoted`; a clause is a text of its own.
     """
     return Text(template, values)
 
