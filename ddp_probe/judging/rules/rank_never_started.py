@@ -22,7 +22,6 @@ _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \
 _ONE_HOST = r"\blocalhost\b|127\.0\.0\.1|--standalone\b|--nnodes[= ]1\b"
 _BARRIER = r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"
 _NOT_IT = r"_create_process_group_wrapper|" + _TOO_MANY
-_EITHER = ": the others were not started, ended before it, or cannot reach the master's address."
 _WHO = "Look at what the other ranks print on each host; from there, nc -vz MASTER_ADDR MASTER_PORT shows whether the master can be reached."
 
 _LATER = say(
@@ -63,8 +62,17 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(_BARRIER, beside=_ONE_HOST, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group.", ranks=False),
-        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group" + _EITHER, next=_WHO),
-        Printed(_BARRIER, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group" + _EITHER, next=_WHO),
+        Printed(
+            r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
+            says="Only {joined} of {all} ranks came to init_process_group: the others were not started, ended before it, or cannot reach the master's address.",
+            next=_WHO,
+        ),
+        Printed(
+            _BARRIER,
+            unless=_NOT_IT,
+            says="Only {joined} of {all} ranks came to the end of init_process_group: the others were not started, ended before it, or cannot reach the master's address.",
+            next=_WHO,
+        ),
         Printed(
             r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*torchelastic/role_info",
             says="The launcher of another host did not say which ranks it starts: it was not started, has ended, or cannot reach this one.",
