@@ -64,13 +64,19 @@ RULE = Rule(
         Printed(_BARRIER, beside=_ONE_HOST, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group.", ranks=False),
         Printed(
             r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
-            says="Only {joined} of {all} ranks came to init_process_group: the others were not started, ended before it, or cannot reach the master's address.",
+            says=(
+                "Only {joined} of {all} ranks came to init_process_group: the others were not started, ended before it, or "
+                "cannot reach the master's address."
+            ),
             next=_WHO,
         ),
         Printed(
             _BARRIER,
             unless=_NOT_IT,
-            says="Only {joined} of {all} ranks came to the end of init_process_group: the others were not started, ended before it, or cannot reach the master's address.",
+            says=(
+                "Only {joined} of {all} ranks came to the end of init_process_group: the others were not started, ended before it, or "
+                "cannot reach the master's address."
+            ),
             next=_WHO,
         ),
         Printed(
