@@ -60,6 +60,14 @@ def write(text: str, translate: Translate) -> str:
     return text.written(translate) if isinstance(text, Text) else text
 
 
+def about(text: str, **values: Any) -> str:
+    """Return a text with other values in the places that it, or a text inside it, has for them."""
+    if not isinstance(text, Text):
+        return text
+    filled = {name: values.get(name) or about(value, **values) for name, value in text.values.items()}
+    return Text(text.template, filled)
+
+
 def fact_of(text: str) -> Dict[str, Any]:
     """Return what a text says, as values by name; empty if it names nothing."""
     facts = text.fact() if isinstance(text, Text) else {}
