@@ -73,7 +73,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     """
     rule = _rule(finding)
     verdict = say.text(finding.verdict)
-    if say is not ENGLISH and rule is not None and verdict == finding.verdict:
+    if say is not ENGLISH and rule is not None and not say.has(finding.verdict):
         yield from sentence(say.of(rule, "title"), width, style=STRONG)
     yield from sentence(paths(verdict), width)
     if finding.confidence != HIGH:
@@ -86,7 +86,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
     remedy = say.text(finding.remedy)
-    if say is not ENGLISH and rule is not None and remedy == finding.remedy:
+    if say is not ENGLISH and rule is not None and not say.has(finding.remedy):
         yield from paragraph(say.of(rule, "remedy"), width, 4, GOOD)
     yield from paragraph(paths(remedy), width, 4, GOOD)
     yield from _changes(finding, diagnosis.run, width, context, say)

@@ -6,10 +6,11 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, TextIO
 
 from ddp_probe.shared import settings
 from ddp_probe.showing import catalogue
-from ddp_probe.wording.text import write
+from ddp_probe.wording.text import Text, templates, write
 
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables of the locale, in the order in which they decide; an empty one counts as unset."""
+_PLACE, _WORD = re.compile(r"\{\w*[^{}]*\}"), re.compile("[a-z]{2}")
 _MORE = re.compile(r" and (\d+) more groups?$")  # What words.spans leaves out.
 
 
@@ -30,6 +31,13 @@ class Language(NamedTuple):
     def text(self, text: str) -> str:
         """Return what a run, a rule or a check says."""
         return self(write(text, self.__call__))
+
+    def has(self, text: str) -> bool:
+        """Tell whether a text can be written in this language: it and all that it names, but for what has no words."""
+        known = self.translations
+        return all(template in known or not _WORD.search(_PLACE.sub("", template)) for template in templates(text)) and (
+            isinstance(text, Text) or text in known
+        )
 
     def who(self, ranks: str) -> str:
         """Return ranks as a page names them: rank 3, ranks 0-2, a process."""
