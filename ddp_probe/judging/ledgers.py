@@ -248,7 +248,8 @@ class Standing(LedgerStanding):
         last = self.ledger.last
         after = ""
         if last is not None:
-            after = say("; its last call was {call}{at}", call=last.op, at=at(as_site(last.site)))
+            ranks = named([self.rank])
+            after = say("; {ranks:its|their} last call was {call}{at}", ranks=ranks, call=last.op, at=at(as_site(last.site)))
         if self.unheard is not None and self.holds_gil:
             return say(
                 "in native code that holds the GIL: process {pid} runs, and no Python code in it has since {when}{after}",
@@ -379,7 +380,8 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if fatal or (death is not None and (death.signal == "SIGTERM" or (death.signal and _gave_up_before(run, death.when)))):
         return None
     if death is not None and death.signal:
-        return Left(say("was ended by {signal}", signal=death.signal), process.last_when)
+        ranks = named([process.rank] if process.rank is not None else [])
+        return Left(say("{ranks:was|were} ended by {signal}", ranks=ranks, signal=death.signal), process.last_when)
     if process.ended is not None:
         return Left(_ended(process), process.over[0], None, process.exit_call)
     if death is not None and death.exit_code is not None:

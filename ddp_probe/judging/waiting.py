@@ -78,21 +78,25 @@ def since(failure: Failed) -> Text:
 
 def last_seen(process: LoggedProcess) -> Text:
     """Say what a process did last by its log and its ledger, and how it ended."""
+    return say("{does}{end}", does=last_done(process), end=_ended(process))
+
+
+def last_done(process: LoggedProcess) -> Text:
+    """Say what a process did last by its log and its ledger."""
     call, collective = _last_call(process), process.ledger.last if process.ledger is not None else None
-    how = _ended(process)
     if collective is not None and collective.site is not None and process.ledger is not None:
         moved = process.ledger.when(collective.entered_ns if collective.is_open else collective.left_ns) + process.offset
         if moved > (call.until or call.when if call is not None else process.start_when):
-            return _silent_since(collective.op, collective.state, moved, schema.Site(*collective.site), how)
+            return _silent_since(collective.op, collective.state, moved, schema.Site(*collective.site))
     if call is None:
-        return say("wrote nothing after its start at {when}{how}", when=clock(process.start_when), how=how)
+        return say("wrote nothing after its start at {when}", when=clock(process.start_when))
     if call.open:
         state = "open"
     elif call.failure is not None:
         state = "raised"
     else:
         state = "returned"
-    return _silent_since(call.name, state, call.until or call.when, call.site, how)
+    return _silent_since(call.name, state, call.until or call.when, call.site)
 
 
 def _ended(process: LoggedProcess) -> str:
@@ -101,14 +105,14 @@ def _ended(process: LoggedProcess) -> str:
     return say(" and was ended by {signal}", signal=process.signal) if process.signal else ""
 
 
-def _silent_since(call: str, state: str, when: float, site: Optional[schema.Site], how: str) -> Text:
+def _silent_since(call: str, state: str, when: float, site: Optional[schema.Site]) -> Text:
     if state == "open":
-        template = "wrote nothing after {call} began at {when} ({where}){how}"
+        template = "wrote nothing after {call} began at {when} ({where})"
     elif state == "raised":
-        template = "wrote nothing after {call} failed at {when} ({where}){how}"
+        template = "wrote nothing after {call} failed at {when} ({where})"
     else:
-        template = "wrote nothing after {call} ended at {when} ({where}){how}"
-    return say(template, call=call, when=clock(when), where=place(site), how=how)
+        template = "wrote nothing after {call} ended at {when} ({where})"
+    return say(template, call=call, when=clock(when), where=place(site))
 
 
 def _last_call(process: LoggedProcess) -> "Optional[LoggedCall[schema.Event]]":

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from ddp_probe.shared.schema import Site
 
+_OF_WORDS = ("capital", "clause")
 Translate = Callable[[str], str]
 """Gives a template in the reader's language; without a translation, the English one."""
 
@@ -200,7 +201,9 @@ def written(value: Any, translate: Translate, spec: str = "") -> str:
     if "|" in spec:
         one, many = spec.split("|")
         return one if number(value) == 1 else many
-    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec == "capital" else spec)
+    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec in _OF_WORDS else spec)
+    if spec == "clause":
+        return in_words.rstrip(".。")
     return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words
 
 
