@@ -7,7 +7,7 @@ from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
 from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
-from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_seen, others, since, stood, waited
+from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_done, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
@@ -277,8 +277,7 @@ def _aborted(run: Run) -> List[LoggedProcess]:
 
 def _abort(run: Run, process: LoggedProcess) -> Text:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    did = last_seen(process).partition(" and was ended")[0]
-    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=did)]
+    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=last_done(process))]
     parts += [say("rank {rank} lost the connection {stop}", rank=failure.rank, stop=stood(failure)) for failure in lost[:4]]
     facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
     if standings_of(run).unknown or not standings_of(run).ranks:
