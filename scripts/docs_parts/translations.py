@@ -17,6 +17,8 @@ _PACKAGE = Path(ddp_probe.__file__).parent
 _OTHERS = {"starting", "a process", " and %d more groups", ", "}
 _ENDS = {rank_state.ENDED, rank_state.RUNNING, rank_state.NO_END, rank_state.NO_FILE, "failed", "killed", "stopped", "exit"}
 _PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
+_TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")
+_PATTERN = re.compile(r"\\|\(\?|\{\d|%[sdr]")  # Of a regular expression, or of another form.
 _PAGES, _RUNS = ("showing", "cli"), ("judging", "standing", "reading", "wording")
 """The rooms that ask for labels, and those that make texts of a run."""
 
@@ -45,8 +47,14 @@ def labels() -> Set[str]:
 
 
 def templates() -> Iterator[Tuple[str, str]]:
-    """Yield the templates of what runs are told with, each with its file: those of say(), and those of a rule's Printed."""
+    """Yield the templates of what runs are told with, each with its file: of say(), of tables, and of a rule's Printed."""
     yield from _said(_RUNS)
+    for path in _files(_RUNS):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        parts = {id(part) for node in ast.walk(tree) for part in _not_whole(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts and _is_template(node.value):
+                yield node.value, path.relative_to(_PACKAGE).as_posix()
     for module in rules.modules():
         for printed in module.RULE.printed:
             yield from ((text, "%s, printed" % module.RULE.slug) for text in (printed.says, printed.next) if text)
@@ -54,11 +62,14 @@ def templates() -> Iterator[Tuple[str, str]]:
 
 def _said(rooms: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:
     """Yield the texts that the files of these rooms give to say(), and the numbers with nouns that they count."""
-    for room in rooms:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and node.args:
-                    yield from ((text, path.relative_to(_PACKAGE).as_posix()) for text in _texts_of(node))
+    for path in _files(rooms):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args:
+                yield from ((text, path.relative_to(_PACKAGE).as_posix()) for text in _texts_of(node))
+
+
+def _files(rooms: Tuple[str, ...]) -> List[Path]:
+    return [path for room in rooms for path in sorted((_PACKAGE / room).rglob("*.py"))]
 
 
 def _texts_of(call: ast.Call) -> List[str]:
@@ -74,14 +85,24 @@ def _texts_of(call: ast.Call) -> List[str]:
     return []
 
 
+def _not_whole(node: ast.AST) -> List[ast.expr]:
+    """Return the constants of a node that are a docstring, or a piece of a text."""
+    if isinstance(node, ast.Expr):
+        return [node.value]
+    return [node.left, node.right] if isinstance(node, ast.BinOp) else []
+
+
+def _is_template(text: str) -> bool:
+    return bool(_TEMPLATE.search(text)) and not _PATTERN.search(text)
+
+
 def _constants(part: ast.AST) -> List[str]:
     return [node.value for node in ast.walk(part) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def constants() -> Set[str]:
-    """Return every text of the rooms that show: a label can stand in a table, and be asked for by a name."""
-    rooms = [path for room in (*_PAGES, "wording") for path in sorted((_PACKAGE / room).rglob("*.py"))]
-    return {text for path in rooms for text in _constants(ast.parse(path.read_text(encoding="utf-8")))}
+    """Return every text in the code: a label or a template can stand in a table, and be asked for by a name."""
+    return {text for path in _files((*_PAGES, *_RUNS)) for text in _constants(ast.parse(path.read_text(encoding="utf-8")))}
 
 
 def _tables() -> Set[str]:
