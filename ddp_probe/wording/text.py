@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from string import Formatter
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
 from ddp_probe.wording.values import Items, Translate
@@ -66,6 +66,14 @@ def about(text: str, **values: Any) -> str:
         return text
     filled = {name: values.get(name) or about(value, **values) for name, value in text.values.items()}
     return Text(text.template, filled)
+
+
+def templates(value: Any) -> Iterator[str]:
+    """Yield the template of a text, and those of the texts that it names."""
+    if isinstance(value, Text):
+        yield value.template
+    for part in value.values.values() if isinstance(value, Text) else value.items if isinstance(value, Items) else ():
+        yield from templates(part)
 
 
 def fact_of(text: str) -> Dict[str, Any]:
