@@ -83,8 +83,12 @@ def fact_of(text: str) -> Dict[str, Any]:
 
 
 def _filled(template: str, values: Mapping[str, Any], translate: Translate) -> str:
-    parts = [literal if name is None else literal + kinds.written(values[name], translate, spec) for literal, name, spec in _parsed(template)]
-    return "".join(parts)
+    parts = []
+    for literal, name, spec in _parsed(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(kinds.written(values[name], translate, spec))
+    return "".join(parts) if translate is str else kinds.together(parts)
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.text import about, say
+from ddp_probe.wording.text import about, joined, say
 from ddp_probe.wording.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
 
 _ONE_AS_MANY = re.compile(
@@ -61,6 +61,14 @@ def test_a_sentence_becomes_a_clause():
     assert text == "torch.nn of this version has no Mish (1.8.0)."
     chinese = {"torch.nn of this version has no Mish.": "torch.nn 没有 Mish。", text.template: "{what:clause}（{version}）。"}
     assert text.written(lambda template: chinese[template]) == "torch.nn 没有 Mish（1.8.0）。"
+
+
+def test_chinese_has_no_space_where_english_has_one():
+    """Between two Chinese words, and beside a Chinese mark, the space of a template or a list goes; beside a name it stays."""
+    chinese = {"an unknown line": "未知的行", "{call} at {line} fails.": "{call} 在 {line} 失败。"}
+    text = joined([say("{call} at {line} fails.", call="save", line=line) for line in (place(None), place(Site("/t.py", 3)))])
+    assert text == "save at an unknown line fails. save at /t.py:3 fails."
+    assert text.written(lambda template: chinese.get(template, template)) == "save 在未知的行失败。save 在 /t.py:3 失败。"
 
 
 def test_a_text_is_said_of_several_ranks():
