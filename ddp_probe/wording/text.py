@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from string import Formatter
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
 from ddp_probe.wording.values import Items, Translate
@@ -43,8 +43,9 @@ class Text(str):
 def say(template: str, **values: Any) -> Text:
     """Return a text: `say("{who:capital} {who:waits|wait} at {where}.", who=named(ranks), where=place(site))`.
 
-    {name:capital} begins a sentence, {name:one|many} chooses a word by number, and any other form is a format of numbers. A value
-    that is a plain str is a name (of a function, a setting, a file); what a program printed is `quoted`; a clause is a text of its own.
+    {name:capital} begins a sentence, {name:clause} is a sentence without its full stop, {name:one|many} chooses a word by number, and
+    any other form is a format of numbers. A value that is a plain str is a name (of a function, a setting, a file); what a program
+    printed is `quoted`; a clause is a text of its own.
     """
     return Text(template, values)
 
@@ -57,6 +58,22 @@ def joined(texts: List[Any], by: str = " ") -> Text:
 def write(text: str, translate: Translate) -> str:
     """Return any text in a reader's language, if it can be written in another than its own."""
     return text.written(translate) if isinstance(text, Text) else text
+
+
+def about(text: str, **values: Any) -> str:
+    """Return a text with other values in the places that it, or a text inside it, has for them."""
+    if not isinstance(text, Text):
+        return text
+    filled = {name: values.get(name) or about(value, **values) for name, value in text.values.items()}
+    return Text(text.template, filled)
+
+
+def templates(value: Any) -> Iterator[str]:
+    """Yield the template of a text, and those of the texts that it names."""
+    if isinstance(value, Text):
+        yield value.template
+    for part in value.values.values() if isinstance(value, Text) else value.items if isinstance(value, Items) else ():
+        yield from templates(part)
 
 
 def fact_of(text: str) -> Dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from ddp_probe.shared.schema import Site
 
+_OF_WORDS = ("capital", "clause")
 Translate = Callable[[str], str]
 """Gives a template in the reader's language; without a translation, the English one."""
 
@@ -175,24 +176,24 @@ class Items(Value):
     """A list of texts: the first of them, and how many more there are."""
 
     def __init__(self, items: Sequence[Any], limit: int = 0, by: str = ", ") -> None:
-        self._items, self._limit, self._by = list(items), limit or len(items), by
+        self.items, self._limit, self._by = list(items), limit or len(items), by
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Items, (self._items, self._limit, self._by)
+        return Items, (self.items, self._limit, self._by)
 
     def number(self) -> int:
         """Count the items."""
-        return len(self._items)
+        return len(self.items)
 
     def written(self, translate: Translate) -> str:
         """Return them with the separator between them."""
-        shown = translate(self._by).join(written(item, translate) for item in self._items[: self._limit])
-        more = len(self._items) - self._limit
+        shown = translate(self._by).join(written(item, translate) for item in self.items[: self._limit])
+        more = len(self.items) - self._limit
         return shown + (translate(" and {more} more").replace("{more}", str(more)) if more > 0 else "")
 
     def fact(self) -> List[Any]:
         """Return all of them."""
-        return [fact(item) for item in self._items]
+        return [fact(item) for item in self.items]
 
 
 def written(value: Any, translate: Translate, spec: str = "") -> str:
@@ -200,7 +201,9 @@ def written(value: Any, translate: Translate, spec: str = "") -> str:
     if "|" in spec:
         one, many = spec.split("|")
         return one if number(value) == 1 else many
-    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec == "capital" else spec)
+    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec in _OF_WORDS else spec)
+    if spec == "clause":
+        return in_words.rstrip(".。")
     return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words
 
 
