@@ -13,13 +13,17 @@ from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
-from ddp_probe.standing.out_of_step import first_mixed
+from ddp_probe.standing.item_order import first_mixed_calls
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = (
     "Read the run where the job's source is as it ran, or make a bundle there: python -m ddp_probe bundle. If the two lines are the arms of one "
     "'if', nothing is wrong."
+)
+_NEXT_ORDER = (
+    "Look at the loop around this line: if the tensor belongs to the name, let all ranks go over the names in one order, with sorted(). "
+    "If each rank has an order of its own on purpose, nothing is wrong."
 )
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
@@ -191,10 +195,14 @@ def _steps(standings: Standings) -> Optional[Undecided]:
 
 def _lines(standings: Standings) -> Optional[Undecided]:
     """Tell of equal calls that met from lines which both ranks pass, if the job's source is not here to say whether they belong together."""
-    mixed = first_mixed(standings)
+    mixed = first_mixed_calls(standings)
     if mixed is None:
         return None
     (one, ranks), (other, others) = mixed.calls
+    if mixed.orders:
+        said = "%s went over the names of a loop in different orders: at number %d of the group, %s%s met for different names"
+        because = said % (named(sorted((*ranks, *others))), mixed.number, one.op, _at(one.site))
+        return Undecided("calls-out-of-step", "%s." % capital(because), next=_NEXT_ORDER)
     sides = (named(ranks), one.op, _at(one.site), named(others), _at(other.site), mixed.number)
     because = "%s made %s%s, and %s made it%s, at number %d of the group" % sides
     return Undecided("calls-out-of-step", "%s; each of the lines is passed by both." % capital(because), next=_NEXT_SOURCE)

@@ -69,7 +69,7 @@ class Record(NamedTuple):
     in_side_thread: bool
     signal: int = 0  # The number of the signal whose handler made the call; else 0.
     way: Tuple[LedgerSite, ...] = ()  # The job's lines from the outermost to `site`; empty if they are not known.
-    item: int = 0
+    item: int = 0  # What stands for the item at which a loop around the call is; 0 if it is in no loop over names.
 
     @property
     def is_open(self) -> bool:

@@ -12,7 +12,8 @@ from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
-from ddp_probe.standing.out_of_step import Mixed, first_mixed
+from ddp_probe.standing.item_order import first_mixed_calls
+from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.sequence import SequenceParting, parted_sequences, swapped_passes
 from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
@@ -105,7 +106,7 @@ def _of_left(standings: LedgerStandings, left: SequenceParting) -> Split:
 
 def out_of_step(standings: LedgerStandings, parted: Optional[Split] = None) -> Optional[Split]:
     """Return where equal calls met that do not belong together, unless ranks parted before that."""
-    mixed = first_mixed(standings)
+    mixed = first_mixed_calls(standings)
     if mixed is None or not mixed.is_sure:
         return None
     usual, other = mixed.calls[0][1], mixed.calls[1][1]

@@ -6,13 +6,15 @@ from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
-from ddp_probe.judging.words import at, by_number, capital, counted, named
+from ddp_probe.judging.words import at, by_number, capital, counted, listed, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.shared import schema
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.splits import MIXED, Split, record
 
+_MOST_ITEMS = 8  # Items whose order is told.
+_ONE_ORDER = "Let all ranks go through the loop in line %d in one order: go over the sorted names, sorted(...)."
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
 RULE = Rule(
@@ -39,6 +41,8 @@ def check(run: Run) -> Iterator[Finding]:
     left = parting.sequence
     both = parting.blame == mixed.blame and {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
     met = "%s: both are collective number %d%s, so they met." % (sides(parting), mixed.number, group(run, parting))
+    if mixed.orders:
+        met = _of_one_loop(mixed, group(run, parting))
     yield RULE.found(
         ranks=parting.blame,
         verdict=in_order(parting, met, departed(parting) or " " + _why(mixed)) + _since(mixed, barrier),
@@ -79,7 +83,28 @@ def _maker(mixed: Mixed) -> int:
     return 0 if mixed.calls[0][0].site == mixed.extra else 1
 
 
+def _of_one_loop(mixed: Mixed, group_name: str) -> str:
+    """Say which loop the ranks go through in different orders, and where its items met first."""
+    statement = left_sequence.sure_statement(mixed.deciding)
+    (call, usual), (_, others) = mixed.calls
+    loop = left_sequence.shown_statement(statement) if statement is not None else "a loop"
+    who = "%s and %s" % (capital(named(usual)), named(others))
+    where = "collective number %d%s, %s%s" % (mixed.number, group_name, call.op, at(as_site(call.site)))
+    return "%s go through %s in different orders: in %s, different items met." % (who, loop, where)
+
+
+def _orders(mixed: Mixed) -> str:
+    """Say in which orders both sides take the items, numbered as the first side takes them."""
+    said = ["Numbered in one order"]
+    for (_, ranks), order in zip(mixed.calls, mixed.orders):
+        numbers = [str(number) for number in order[:_MOST_ITEMS]]
+        said.append("%s %s %s" % (named(ranks), by_number(ranks, "takes", "take"), listed(numbers, _MOST_ITEMS)))
+    return "%s, %s, and %s." % tuple(said)
+
+
 def _why(mixed: Mixed) -> str:
+    if mixed.orders:
+        return _orders(mixed)
     if mixed.extra is None:
         return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
@@ -105,10 +130,14 @@ def _counted(mixed: Mixed, call: LedgerCall) -> str:
 def _since(mixed: Mixed, barrier: bool) -> str:
     """Say how much has met what it does not belong to."""
     what = "A barrier that meets another one keeps nobody waiting" if barrier else "What they exchanged is mixed"
-    return " %s: %s met from different lines." % (what, counted(mixed.mixed, "call has", "calls have"))
+    apart = "for different items" if mixed.orders else "from different lines"
+    return " %s: %s met %s." % (what, counted(mixed.mixed, "call has", "calls have"), apart)
 
 
 def _remedy(mixed: Mixed) -> str:
+    statement = left_sequence.sure_statement(mixed.deciding)
+    if mixed.orders and statement is not None:
+        return _ONE_ORDER % statement.line
     if mixed.extra is None:
         places = tuple(at(as_site(call.site)).strip() for call, _ in mixed.calls)
         return "Let all ranks make these calls in one order, that %s and that %s: sort them by what all ranks agree on." % places
