@@ -99,7 +99,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         if not switch.on:
             return None
         index = outer = seq = item = 0
-        thread = numbers = row = None
+        thread = numbers = None
         try:
             now = clock()
             thread = here.thread
@@ -133,6 +133,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             if outer:
                 seq = thread.inner + 1
                 flags |= 2
+                row = None
             elif op < 200:
                 row = known.rows.get(line)
                 if row is None or row[1] != op:
@@ -143,6 +144,8 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 row = row_of(op, known, line) if op < 300 else None
                 numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
                 seq = numbers.next()
+            else:
+                row = None
             index = number()
             at = start + (index & mask) * size
             pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, way, line, item, peer, tensors, op, dtype, device, flags, index)
