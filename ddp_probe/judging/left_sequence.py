@@ -31,6 +31,7 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
+_HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide%s by what all ranks count alike, such as the step."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
@@ -99,7 +100,8 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> str:
         return "the end of the DataLoader%s" % at(as_site(entry.site))
     name = "batch" if entry.op == LOADER else spoken_name(entry.op)
     number = "" if entry.is_pass and not entry.number else " number %d" % entry.number
-    return "%s%s%s" % (name, number, at(as_site(entry.site)))
+    under = " under no_sync()" if entry.is_held_back else ""
+    return "%s%s%s%s" % (name, number, under, at(as_site(entry.site)))
 
 
 def _repeated(left: SequenceParting) -> str:
@@ -161,6 +163,8 @@ def change(left: Optional[SequenceParting]) -> Change:
         return [_TURNS % line]
     if statement is not None and statement.kind == "call":
         return [_CALLED % line]
+    if left.holds_back:
+        return [_HELD_BACK % (" in line %d" % line if line else "")]
     if left.hint == "rank" and line:
         return [_BY_RANK % line]
     edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []

@@ -8,10 +8,10 @@ Three lines of such a text:
 
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
-a space), `via FILE:LINE FILE:LINE` (lines on the way there, the
-outermost first), `on DEVICE`, `x200` (200 times), `async`, `thread` (not of the
-main thread), `handler 15` (in the handler of that signal), `item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the
-line), `takes 5` (5 ms inside), and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
+a space), `via FILE:LINE FILE:LINE` (lines on the way there, the outermost first), `on DEVICE`, `x200` (200 times), `async`,
+`thread` (not of the main thread), `held` (a forward pass under no_sync()), `handler 15` (in the handler of that signal),
+`item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and
+how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
 if their parts add up to the same.
@@ -63,6 +63,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
         "dtype": "",
         "async": False,
         "thread": False,
+        "held": False,
         "on": "cpu",
         "via": _way_words(words),
     }
@@ -73,7 +74,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
             fields[word] = next(rest)
         elif word in _STATES:
             fields["state"] = word
-        elif word in ("async", "thread"):
+        elif word in ("async", "thread", "held"):
             fields[word] = True
         elif words[2] == _STEP_WORD and word in _PARTS:
             fields[word] = float(next(rest))
@@ -163,7 +164,8 @@ class _File:
         count = self.phases[place][3] + 1 if place in self.phases else 1
         site, left, index = self._site(words), self._left(words, now + 100), len(self.passes) + 1
         self.phases[place] = (count, now, left, count, site, 0, count)
-        values = (index, now, left, count, place + 1, self._way(words), site, schema.SIDE_THREAD * words["thread"], index)
+        flags = schema.SIDE_THREAD * words["thread"] + schema.HELD_BACK * words["held"]
+        values = (index, now, left, count, place + 1, self._way(words), site, flags, index)
         self.passes.append(schema.layout(schema.PASS).pack(*values))
 
     def _step(self, words: Dict[str, Any]) -> None:

@@ -183,7 +183,7 @@ STATES: Tuple[Code, ...] = (
     Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
 )
 
-ASYNC, INNER, SIDE_THREAD = 1, 2, 4
+ASYNC, INNER, SIDE_THREAD, HELD_BACK = 1, 2, 4, 8
 SIGNAL_BITS = 8
 """The number of a signal begins at this bit of flags."""
 ITEM_IS_NAME, ITEM_NUMBERS = 1 << 15, 1 << 10
@@ -192,6 +192,7 @@ FLAGS: Tuple[Code, ...] = (
     Code(ASYNC, "async", "The call returns work to wait for."),
     Code(INNER, "inner", "Another call of torch.distributed made this one."),
     Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
+    Code(HELD_BACK, "held_back", "Of a forward pass: its gradients are not exchanged, as under no_sync()."),
 )
 
 SITE, GROUP, DTYPE, DEVICE, HOST, WAY = range(1, 7)

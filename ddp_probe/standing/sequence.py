@@ -12,6 +12,7 @@ from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 from ddp_probe.standing.deciding import Deciding, KnownLoops, deciding
+from ddp_probe.standing.held_back import no_sync_condition
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
@@ -38,6 +39,7 @@ class SequenceEntry(NamedTuple):
     group: str = ""
     size: int = 0
     record: int = 1  # The number of its record in the ledger.
+    is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
 
     @property
     def ends_loader(self) -> bool:
@@ -68,6 +70,13 @@ class SequenceParting(NamedTuple):
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
     @property
+    def holds_back(self) -> bool:
+        """Tell whether both sides went on to the same forward pass, and one of them held its gradients back there."""
+        made, usual = self.made, self.usual
+        is_same = made is not None and usual is not None and (made.op, made.way) == (usual.op, usual.way)
+        return is_same and made is not None and usual is not None and made.is_held_back != usual.is_held_back
+
+    @property
     def is_caught(self) -> bool:
         """Tell whether a pass or a call raised on the side that left, and it went on."""
         return self.made is not None and self.made.raised and not self.made.ends_loader
@@ -92,7 +101,7 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
+    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -217,6 +226,8 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
     if one is None or other is None:
         return None
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
+    if left.holds_back:
+        return no_sync_condition(source, one)
     is_over = shared is not None and shared.ends_loader and left.shared is shared
     ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
     known = KnownLoops(is_over, frozenset() if ends else left.loaders)
@@ -415,7 +426,7 @@ def _common_start(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) 
 
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:
-    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.raised
+    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.is_held_back, entry.raised
 
 
 def _after(labels: Sequence[_Label], context: Sequence[_Label], but: int) -> List[_Label]:

@@ -164,3 +164,40 @@ def test_a_shift_that_stays_is_told_with_the_clock_that_decides(tmp_path: Path) 
     assert (finding.id, finding.ranks) == ("DDP661", [1])
     assert "time.time() - last > 60" in finding.verdict
     assert "clock" in finding.remedy
+
+
+TOKENS = """\
+for document in documents:
+    with ExitStack() as stack:
+        if not counter.full:
+            stack.enter_context(model.no_sync())
+        loss = model(document)
+        loss.backward()
+    if counter.full:
+        optimizer.step()
+dist.barrier()
+"""
+
+
+def _micro_step(ranks: str, held: str = "") -> str:
+    passes = "ledger %s forward at @5:<module> via @5:<module>%s\nledger %s backward at @6:<module> via @6:<module>\n"
+    return passes % (ranks, held, ranks)
+
+
+def test_the_condition_of_no_sync_is_named(tmp_path: Path) -> None:
+    """Ranks that hold their gradients back in different steps parted at the `if` around no_sync(), steps before they wait."""
+    alike = (_micro_step("0-1", " held") + _micro_step("0-1")) * 3
+    ledger = alike + _micro_step("0", " held") + _micro_step("1") + _micro_step("0") + _micro_step("1", " held")
+    ledger += _micro_step("0", " held") + "ledger 1 forward at @5:<module> via @5:<module>\n"
+    ledger += "ledger 1 backward at @6:<module> via @6:<module> open\nledger 0 barrier at @9:<module> via @9:<module> open\n"
+    (finding,) = _job(tmp_path, TOKENS, ledger).findings
+    assert "'if not counter.full' at %s:3" % (tmp_path / "train.py") in finding.verdict
+    assert "forward number 7 under no_sync() at" in finding.verdict
+    assert "in the same steps" in finding.remedy
+    assert "line 3" in finding.remedy
+
+
+def test_steps_that_hold_back_alike_part_nobody(tmp_path: Path) -> None:
+    """Ranks that accumulate gradients in the same steps and end well are clear."""
+    ledger = (_micro_step("0-1", " held") + _micro_step("0-1")) * 3 + "ledger 0-1 barrier at @9:<module> via @9:<module>\n"
+    assert _job(tmp_path, TOKENS, ledger, ended=True).verdict == "clear"

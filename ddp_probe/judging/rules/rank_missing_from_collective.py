@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     both = both_blamed(found)
     told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
-    passes = 0 if ended else _unequal_passes(run, found)
+    passes = 0 if ended or (left is not None and left.holds_back) else _unequal_passes(run, found)
     short = ended
     if ended:
         told = " The DataLoader of %s ended after %d batches, but that of the others has more." % (named(ended), batches)
