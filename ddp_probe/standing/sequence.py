@@ -16,6 +16,7 @@ from ddp_probe.standing.held_back import no_sync_condition
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.standing.stopped_loops import stopped_loop
 
 LOADER, EXCEPTION = "dataloader", "exception"
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
@@ -118,7 +119,12 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     if left is not None:
         asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
         left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
-    return _by_statement(left._replace(decision=_decision(standings, left))) if left is not None else None
+        files = {site.file for sequence in sequences.values() for entry in sequence for site in entry.way}
+        decision = _decision(standings, left)
+        if decision is None or all(statement.kind == "call" for statement in decision.statements):
+            decision = _of_library(standings, left, files) or decision
+        left = _by_statement(left._replace(decision=decision))
+    return left
 
 
 def _without_roles(sequences: Dict[int, List[SequenceEntry]]) -> Dict[int, List[SequenceEntry]]:
@@ -232,6 +238,17 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
     ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
     known = KnownLoops(is_over, frozenset() if ends else left.loaders)
     return deciding(source, one, other, shared.way if shared is not None else None, known)
+
+
+def _of_library(standings: LedgerStandings, left: SequenceParting, files: Iterable[str]) -> Optional[Deciding]:
+    """Return why the loop of a library ended on one side: the other goes on at the very line of the job that all came from."""
+    made, usual, shared = left.trail
+    goes_on = [entry is not None and shared is not None and entry.way == shared.way for entry in (made, usual)]
+    is_out_of_batches = any(entry is not None and entry.ends_loader for entry in (left.made, left.usual))
+    if goes_on[0] == goes_on[1] or is_out_of_batches:
+        return None
+    source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
+    return stopped_loop(source, files)
 
 
 def _end(standings: LedgerStandings, ranks: Sequence[int]) -> Optional[Way]:

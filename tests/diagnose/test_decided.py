@@ -201,3 +201,45 @@ def test_steps_that_hold_back_alike_part_nobody(tmp_path: Path) -> None:
     """Ranks that accumulate gradients in the same steps and end well are clear."""
     ledger = (_micro_step("0-1", " held") + _micro_step("0-1")) * 3 + "ledger 0-1 barrier at @9:<module> via @9:<module>\n"
     assert _job(tmp_path, TOKENS, ledger, ended=True).verdict == "clear"
+
+
+STOPS = """\
+class GoodEnough(Hook):
+    def before_train(self, runner):
+        runner.train_loop.stop_training = False
+
+    def after_train_epoch(self, runner):
+        if self.mean < self.threshold:
+            runner.train_loop.stop_training = True
+
+
+runner.train()
+dist.barrier()
+"""
+_EPOCH = "ledger %s dataloader at @10:<module> via @10:<module>\nledger %s backward at @10:<module> via @10:<module>\n"
+
+
+def _stopped(then: str) -> str:
+    epoch = _EPOCH % ("0-1", "0-1") * 3 + "ledger 0-1 dataloader at @10:<module> via @10:<module> raised\n"
+    last = "ledger 1 dataloader at @10:<module> via @10:<module>\nledger 1 backward at @10:<module> via @10:<module> open\n"
+    return epoch + then + last + "ledger 0 barrier at @11:<module> via @11:<module> open\n"
+
+
+def test_the_condition_that_stops_a_loop_of_a_library_is_named(tmp_path: Path) -> None:
+    """If one rank's Runner has ended and another's goes on, the `if` under which a hook sets stop_training decided, with its change."""
+    (finding,) = _job(tmp_path, STOPS, _stopped("")).findings
+    assert finding.ranks == [0]
+    assert "Rank 0 left the others at 'if self.mean < self.threshold' at %s:6 in after_train_epoch" % (tmp_path / "train.py") in finding.verdict
+    assert "all_gather_object(decisions, bool(self.mean < self.threshold))" in finding.remedy
+
+
+def test_a_loop_that_nobody_stops_is_not_explained(tmp_path: Path) -> None:
+    """A job that never asks for the end of the loop, or whose rank had no further batch, is told of without that `if`."""
+    source = STOPS.replace("= True", "= False")
+    (finding,) = _job(tmp_path, source, _stopped("")).findings
+    assert "after the end of the DataLoader" in finding.verdict
+    assert "self.threshold" not in finding.verdict
+    short = "ledger 1 backward at @10:<module> via @10:<module>\n"
+    verdicts = [finding.verdict for finding in _job(tmp_path, STOPS, _EPOCH % ("0-1", "0-1") * 3 + _EPOCH % ("1", "1") + _stopped(short)).findings]
+    assert verdicts
+    assert not any("self.threshold" in verdict for verdict in verdicts)
