@@ -155,6 +155,10 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
         return None
     usual, other = sorted(ranks_of, key=lambda fewer: (-len(ranks_of[fewer]), fewer))[:2]
     is_sure = len(ranks_of[usual]) > len(ranks_of[other])
+    if not is_sure:
+        even = [_is_even(sequences[ranks_of[fewer][0]]) for fewer in (usual, other)]
+        usual, other = (other, usual) if even == [False, True] else (usual, other)
+        is_sure = even[0] != even[1]
     blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
     others = ranks_of[usual] if is_sure else []
     return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
@@ -221,6 +225,13 @@ def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]
     if any(op not in side for op in (FORWARD, BACKWARD) for side in numbers):
         return 0
     return (numbers[1][FORWARD] - numbers[1][BACKWARD]) - (numbers[0][FORWARD] - numbers[0][BACKWARD])
+
+
+def _is_even(side: Sequence[SequenceEntry]) -> bool:
+    """Tell whether a rank has made a backward pass for each forward before its first entry; one may be under way."""
+    numbers = {entry.op: entry.number for entry in reversed(side) if entry.op in (FORWARD, BACKWARD)}
+    begins = next((entry.op for entry in side if entry.op in numbers), FORWARD)
+    return len(numbers) > 1 and numbers[FORWARD] - numbers[BACKWARD] == (0 if begins == FORWARD else 1)
 
 
 def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Deciding]:

@@ -243,3 +243,26 @@ def test_a_loop_that_nobody_stops_is_not_explained(tmp_path: Path) -> None:
     verdicts = [finding.verdict for finding in _job(tmp_path, STOPS, _EPOCH % ("0-1", "0-1") * 3 + _EPOCH % ("1", "1") + _stopped(short)).findings]
     assert verdicts
     assert not any("self.threshold" in verdict for verdict in verdicts)
+
+
+LONG = """\
+for step in range(steps):
+    loss = model(inputs).sum()
+    if not usable(loss):
+        continue
+    loss.backward()
+dist.barrier()
+"""
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+def test_a_backward_that_was_skipped_long_ago_is_known_of_two_ranks(tmp_path: Path, guilty: int) -> None:
+    """Hundreds of steps after one of two ranks skipped a backward, the rank that has made one fewer than its forwards is named."""
+    passes = "ledger %s forward at @2:<module> via @2:<module>\nledger %s backward at @5:<module> via @5:<module>\n"
+    skipped = passes % (1 - guilty, 1 - guilty) + "ledger %d forward at @2:<module> via @2:<module>\n" % guilty
+    ledger = passes % ("0-1", "0-1") * 3 + skipped + passes % ("0-1", "0-1") * 700
+    ledger += "ledger %d backward at @5:<module> via @5:<module> open\n" % (1 - guilty)
+    ledger += "ledger %d barrier at @6:<module> via @6:<module> open\n" % guilty
+    (finding,) = _job(tmp_path, LONG, ledger).findings
+    assert finding.ranks == [guilty]
+    assert "Rank %d has made 1 backward pass fewer than rank %d for as many forwards" % (guilty, 1 - guilty) in finding.verdict

@@ -49,7 +49,8 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     left = found.sequence
     both = both_blamed(found)
-    told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
+    is_unknown = both and not (left is not None and left.fewer)
+    told = " Each waits for the other; the logs do not show which of them is wrong." if is_unknown else departed(found)
     ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
     passes = 0 if ended or (left is not None and left.holds_back) else _unequal_passes(run, found)
     short = ended
@@ -78,9 +79,14 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         when=found.when,
         remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found, ways),
         explains=explained(run),
-        confidence=MEDIUM if unknown or (both and not ended) else HIGH,
+        confidence=MEDIUM if unknown or (both and not ended) or _by_balance(left) else HIGH,
         cause="uneven_batches" if short else "rank_stopped_participating" if stands or unknown else "",
     )
+
+
+def _by_balance(left: Optional[SequenceParting]) -> bool:
+    """Tell whether a rank is blamed, and no majority shows it, as it lacks a backward pass for one of its forwards."""
+    return left is not None and bool(left.fewer) and len(left.ranks) == len(left.others)
 
 
 def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:
