@@ -17,6 +17,7 @@ from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 from ddp_probe.standing.stopped_loops import stopped_loop
+from ddp_probe.standing.thread_calls import thread_calls, unread
 
 LOADER, EXCEPTION = "dataloader", "exception"
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
@@ -68,6 +69,7 @@ class SequenceParting(NamedTuple):
     sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
     loaders: FrozenSet[Tuple[str, int]] = frozenset()  # The lines at which a DataLoader was asked for batches.
     is_swapped: bool = False  # Both make the same passes, in another order.
+    is_in_thread: bool = False  # The others make `usual` in a side thread, and nobody reads what the thread raised.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
 
     @property
@@ -95,6 +97,11 @@ def entries(records: Iterable[Record]) -> List[SequenceEntry]:
     kept = [record for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
     latest = max((record.entered_ns for record in kept if record.op not in _ABOUT_GROUPS), default=0)
     return [_entry(record, went_on=latest >= record.left_ns) for record in kept]
+
+
+def entry_of(record: Record) -> SequenceEntry:
+    """Return the entry of a call or a pass, whatever came after it."""
+    return _entry(record, went_on=False)
 
 
 def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
@@ -162,6 +169,29 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
     blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
     others = ranks_of[usual] if is_sure else []
     return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+
+
+def left_in_thread(standings: LedgerStandings) -> Optional[SequenceParting]:
+    """Return the first collective of a side thread that ranks never made, although they were to make it before what they went on to."""
+    ranks = _compared(standings)
+    records = {rank: standings.ranks[rank].sequence() for rank in ranks}
+    calls = {rank: thread_calls(records[rank]) for rank in ranks}
+    for key in sorted({key for each in calls.values() for key in each}, key=lambda key: key[1]):
+        makers = [rank for rank in ranks if key in calls[rank]]
+        others = [rank for rank in ranks if standings.ranks[rank].count(key[0]) < key[1]]
+        is_usual = all((key[0], key[1] - 1) in calls[rank] for rank in ranks)
+        if not is_usual or not others or sorted((*makers, *others)) != ranks or len(ranks) != len(standings.ranks):
+            continue
+        met = standings.ranks[makers[0]].wall(calls[makers[0]][key].entered_ns)
+        ahead = [record for record in records[others[0]] if standings.ranks[others[0]].wall(record.entered_ns) > met]
+        if not ahead:
+            continue
+        usual, made = entry_of(calls[makers[0]][key]), entry_of(ahead[0])
+        source = SourceTrees(min(standings.ranks[rank].moved() for rank in ranks))
+        files = [site.file for each in records.values() for record in each for site in record.way]
+        decision = unread(source, usual.way, files)
+        return SequenceParting(tuple(others), tuple(makers), None, made, usual, True, decision=decision, is_in_thread=True)
+    return None
 
 
 def swapped_passes(standings: LedgerStandings) -> Optional[SequenceParting]:

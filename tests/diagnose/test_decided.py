@@ -7,12 +7,15 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
+from ddp_probe.judging import ledgers, left_sequence
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.load_run import from_lines
+from ddp_probe.standing import splits
+from ddp_probe.standing.sequence import SequenceParting
 
 FINITE = """\
 def train_step(model, optimizer, batch):
@@ -266,3 +269,51 @@ def test_a_backward_that_was_skipped_long_ago_is_known_of_two_ranks(tmp_path: Pa
     (finding,) = _job(tmp_path, LONG, ledger).findings
     assert finding.ranks == [guilty]
     assert "Rank %d has made 1 backward pass fewer than rank %d for as many forwards" % (guilty, 1 - guilty) in finding.verdict
+
+
+UNREAD = """\
+def validate(epoch):
+    error = measure(epoch)
+    dist.all_reduce(error)
+
+
+for epoch in range(4):
+    model(batch).backward()
+    pending = executor.submit(validate, epoch)
+    wait([pending])
+dist.barrier()
+"""
+
+
+def _lost_in_a_thread(tmp_path: Path, source: str, missing: str) -> Optional[SequenceParting]:
+    """Return where ranks parted of which some make no call in the third epoch's thread, and go on."""
+    file = tmp_path / "train.py"
+    file.write_text(source, encoding="utf-8")
+    os.utime(file, (500.0, 500.0))
+    passes = "ledger %s forward at @7:<module> via @7:<module>\nledger %s backward at @7:<module> via @7:<module>%s\n"
+    reduced = "ledger %s all_reduce 1 float32 at @3:validate via @3:validate thread%s\n"
+    makers = ",".join(rank for rank in "012" if rank not in missing)
+    ledger = (passes % ("0-2", "0-2", "") + reduced % ("0-2", "")) * 2 + passes % ("0-2", "0-2", "")
+    ledger += reduced % (makers, " raised") + passes % (missing or "0", missing or "0", " open")
+    run = from_lines(_placed(ledger, file))
+    found = splits.of_sequence(ledgers.standings_of(run))
+    return found.sequence if found is not None else None
+
+
+def test_a_call_that_a_thread_lost_is_told(tmp_path: Path) -> None:
+    """The rank whose thread made no call is named, and the line that waits for the thread without reading what it raised."""
+    left = _lost_in_a_thread(tmp_path, UNREAD, "2")
+    assert left is not None
+    assert (left.ranks, left.others) == ((2,), (0, 1))
+    told = left_sequence.told(left)
+    assert "in a side thread, whose exceptions stay unread at 'wait([pending])' at %s:9" % (tmp_path / "train.py") in told
+    assert "ranks 0-1 go on to all_reduce number 3" in told
+    assert "call result() on its future" in left_sequence.change(left)[0]  # type: ignore[operator]
+
+
+def test_a_thread_whose_result_is_read_is_told_without_that_line(tmp_path: Path) -> None:
+    """If the job reads what its thread raised, the rank is named, and no line is blamed; a call that all made parts nobody."""
+    left = _lost_in_a_thread(tmp_path, UNREAD.replace("wait([pending])", "pending.result()"), "2")
+    assert left is not None
+    assert (left.ranks, left.decision) == ((2,), None)
+    assert _lost_in_a_thread(tmp_path, UNREAD, "") is None
