@@ -62,6 +62,33 @@ for step in range(9):
         hits = reduce_mean(accuracy)
         mean = reduce_mean(loss)
 """
+SOLVER = """\
+def log_every(loader):
+    for batch in loader:
+        yield batch
+
+
+def evaluate(evaluator):
+    for batch in log_every(val_loader):
+        model.module(batch)
+    if evaluator is not None:
+        dist.all_gather_object(results, evaluator)
+
+
+def fit():
+    for epoch in range(9):
+        for batch in log_every(train_loader):
+            model(batch).backward()
+        dist.all_reduce(total)
+        if is_main_process():
+            torch.save(state, path)
+        if not is_main_process():
+            continue
+        evaluate(evaluator)
+
+
+fit()
+"""
 HELPER = """\
 def reduce_mean(value):
     dist.all_reduce(value)
@@ -164,3 +191,21 @@ def test_a_shift_that_stays_is_told_with_the_clock_that_decides(tmp_path: Path) 
     assert (finding.id, finding.ranks) == ("DDP661", [1])
     assert "time.time() - last > 60" in finding.verdict
     assert "clock" in finding.remedy
+
+
+def test_an_evaluation_of_rank_0_alone_is_named_and_not_the_save_before_it(tmp_path: Path) -> None:
+    """The `if` on the rank is named, and the lines by which both sides came to one helper; what rank 0 saves by itself is passed over."""
+    batch = "ledger %s dataloader at @2:log_every via @25:<module> @15:fit\n"
+    step = batch % "0-1" + "ledger 0-1 forward at @16:fit via @25:<module>\nledger 0-1 backward at @16:fit via @25:<module>\n"
+    validates = "ledger 0 dataloader at @2:log_every via @25:<module> @22:fit @7:evaluate%s\n"
+    ledger = step * 3 + batch.replace("\n", " raised\n") % "0-1" + "ledger 0-1 all_reduce 1 float32 at @17:fit via @25:<module>\n"
+    ledger += "ledger 0 save at @19:fit via @25:<module>\n" + validates % "" + validates % " raised"
+    ledger += "ledger 0 all_gather_object at @10:evaluate via @25:<module> @22:fit open\n"
+    ledger += batch % "1" + "ledger 1 forward at @16:fit via @25:<module> open\n"
+    (finding,) = _job(tmp_path, SOLVER, ledger).findings
+    job = str(tmp_path / "train.py")
+    assert (finding.id, finding.ranks) == ("DDP629", [0])
+    assert "Rank 0 left the others at 'if not is_main_process()' at %s:20 in fit" % job in finding.verdict
+    assert "it went on to batch number 5 at %s:2, reached from %s:22, and" % (job, job) in finding.verdict
+    assert "batch number 5 at %s:2, reached from %s:15." % (job, job) in finding.verdict
+    assert "torch.save" not in finding.verdict
