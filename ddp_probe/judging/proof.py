@@ -7,6 +7,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.judging.words import counted, place, subject
 from ddp_probe.reading.model import Death, LoggedProcess, Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.standing.arms import condition
 
 RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
     "still-running",
@@ -74,8 +76,8 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
     bad = sorted(codes - {0})
     if bad:
         site = process.ended.site if process.ended is not None else None
-        left = "" if site is None else ", by the exit call at %s" % place(site)
-        return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw%s" % (bad[0], left), NEXT_LOGGED)
+        left, then = _exit_call(site, process.over[0])
+        return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw%s" % (bad[0], left), then)
     if not codes and process.end is None:
         how = "no end line: ended by a signal or by the program that started it, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, NEXT_GONE)
@@ -88,6 +90,15 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
         how = "finished normally, but %s of the file %s missing" % (counted(process.holes, "line"), "is" if process.holes == 1 else "are")
         return _gap(HOLES, how, NEXT_HOLES)
     return None
+
+
+def _exit_call(site: Optional[Site], when: float) -> Tuple[str, str]:
+    """Return by which exit call a rank ended, and under which `if`, and what to try next."""
+    if site is None:
+        return "", NEXT_LOGGED
+    led = condition(site, when)
+    under = ", under '%s' in line %d" % (led.text, led.line) if led is not None else ""
+    return ", by the exit call at %s%s" % (place(site), under), NEXT_FINITE if led is not None and led.hint == "finite" else NEXT_LOGGED
 
 
 def _gap(slug: str, how: str, then: str) -> Gap:
@@ -115,6 +126,10 @@ NEXT_SIGNAL = "Find out who sent %s: the launcher after another rank's failure, 
 NEXT_TRACEBACK = "Read its traceback at %s:%d."
 NEXT_LOGGED = (
     "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is recorded."
+)
+NEXT_FINITE = (
+    "Print the value before the ranks reduce it: the rank whose own value is not finite has the batch that makes it so. If it is not finite on "
+    "all ranks, look at the learning rate, and at the gradients of the steps before."
 )
 NEXT_GONE = (
     "Look at what the program that started it printed: a pool (joblib, Ray, concurrent.futures) keeps the exception of a worker and ends its "
