@@ -164,7 +164,8 @@ def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left is None:
         return []
-    if left.made is not None and left.made.ends_loader:
+    has_skipped = left.before is not None and left.decision is not None  # A batch, after which its loader was at its end too early.
+    if left.made is not None and left.made.ends_loader and not has_skipped:
         return [_EVEN]
     if left.is_swapped:
         sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]

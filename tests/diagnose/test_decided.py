@@ -62,6 +62,13 @@ for step in range(9):
         hits = reduce_mean(accuracy)
         mean = reduce_mean(loss)
 """
+SKIPS = """\
+for batch in batches:
+    if is_empty(batch):
+        continue
+    model(batch).backward()
+dist.barrier()
+"""
 SOLVER = """\
 def log_every(loader):
     for batch in loader:
@@ -209,3 +216,17 @@ def test_an_evaluation_of_rank_0_alone_is_named_and_not_the_save_before_it(tmp_p
     assert "it went on to batch number 5 at %s:2, reached from %s:22, and" % (job, job) in finding.verdict
     assert "batch number 5 at %s:2, reached from %s:15." % (job, job) in finding.verdict
     assert "torch.save" not in finding.verdict
+
+
+def test_a_batch_that_was_skipped_is_no_smaller_number_of_batches(tmp_path: Path) -> None:
+    """The change for a rank whose loader ends too early, as it had skipped a batch, is about the `if` that skipped it, and not about the loader."""
+    batch = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    rest = "ledger %s forward at @4:<module> via @4:<module>\nledger %s backward at @4:<module> via @4:<module>%s\n"
+    step = batch % ("0-1", "") + rest % ("0-1", "0-1", "")
+    ledger = step * 3 + batch % ("1", "") + step * 6 + batch % ("0", "") + rest % ("0", "0", " open")
+    ledger += batch % ("1", " raised") + "ledger 1 barrier at @5:<module> via @5:<module> open\n"
+    (finding,) = _job(tmp_path, SKIPS, ledger).findings
+    assert finding.ranks == [1]
+    assert "'if is_empty(batch)' at %s:2" % (tmp_path / "train.py") in finding.verdict
+    assert "in line 2" in finding.remedy
+    assert "DistributedSampler" not in finding.remedy
