@@ -130,7 +130,7 @@ def before_it_left(parting: Split, gone: Standing) -> Optional[SequenceParting]:
 
 
 def made_at_exit(standing: Standing, made: Optional[Record]) -> bool:
-    """Tell whether a rank had left its program by an exit call before it made a call: what it runs at exit is no step of the program."""
+    """Tell whether a rank had left its program by an exit call before it made a call: what it runs at exit is not a step of the program."""
     called = standing.process.final(schema.ProcessExit)
     return made is not None and called is not None and standing.wall(made.entered_ns) >= called.when
 
