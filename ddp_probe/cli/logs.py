@@ -208,7 +208,7 @@ def _copy(entry: Any) -> None:
 
 
 def _nothing(choice: _Choice, files: int, there: Tuple[Set[str], Set[int]]) -> str:
-    from ddp_probe.judging.words import named
+    from ddp_probe.wording.words import named
 
     names, ranks = sorted(there[0]), sorted(there[1])
     listed = ", ".join(_safe(name) for name in names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")

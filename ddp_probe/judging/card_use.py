@@ -10,6 +10,7 @@ from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import CardLoad
+from ddp_probe.wording.text import say
 
 DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
 NO_SUCH_CARD = (
@@ -227,7 +228,7 @@ class CardsOfHost(NamedTuple):
     @property
     def host(self) -> str:
         """Return the name of the host."""
-        return self.ranks[0].host or "the host"
+        return self.ranks[0].host or say("the host")
 
     @property
     def used(self) -> bool:

@@ -9,8 +9,9 @@ import ast
 from string import Template
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.judging.words import capital
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import capital, listed, place, quoted
 
 # What the names stand for, if the call's source is not available.
 _PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "next(model.parameters()).device"}
@@ -36,30 +37,42 @@ class Argument(NamedTuple):
     replace: str = ""  # The value if it is given already; else it is replaced.
     imports: Tuple[str, ...] = ()
 
-    def clause(self, names: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> Text:
         """Return the edit without its place; empty if the job's call shows that there is nothing to do."""
         known = names or {}
         if known.get("hidden"):
             return self._out_of(known)
         if names is not None and "was" not in names and (not self.value or not self.add):
-            return ""
+            return say("")
         if not self.value:
-            return "leave %s out" % self.name
+            return say("leave {argument} out", argument=self.name)
         value = plain(self.replace if self.replace and "was" in known else self.value, **{"was": self.was or _PLAIN["was"], **known})
         by_position = "was" in known and "keyword" not in known
-        if self.name and self.position != 0 and not by_position:
-            return "write %s=%s%s" % (self.name, value, "" if self.add or "was" in known else ", if it is given")
-        return "write %s in place of %s" % (value, known.get("was") or self.was or "the argument")
+        if not self.name or self.position == 0 or by_position:
+            return self._in_place_of(value, known.get("was", ""))
+        code = quoted("%s=%s" % (self.name, value))
+        if self.add or "was" in known:
+            return say("write {code}", code=code)
+        return say("write {code}, if it is given", code=code)
 
-    def _out_of(self, names: Names) -> str:
+    def _in_place_of(self, value: str, was: str) -> Text:
+        if was:
+            return instead(value, quoted(was))
+        return instead(value, say(self.was) if self.was else say("the argument"))
+
+    def _out_of(self, names: Names) -> Text:
         """Return the edit of an argument that *args or **kwargs may hold."""
+        hidden = quoted(names["hidden"])
         if not self.value:
-            return "take %s out of what %s holds, if it is there" % (self.name, names["hidden"])
+            return say("take {argument} out of what {hidden} holds, if it is there", argument=self.name, hidden=hidden)
         value = plain(self.value, **{"was": self.was or _PLAIN["was"], **names})
         if self.add and "into" in names:
-            return "write %s in place of **%s" % (merged(names["into"], self.name, value), names["into"])
-        if_given = "" if self.add else ", if it is there"
-        return "give %s=%s in place of what %s holds%s" % (self.name or "the argument", value, names["hidden"], if_given)
+            return instead(merged(names["into"], self.name, value), quoted("**" + names["into"]))
+        argument = self.name or say("the argument")
+        template = "give {argument}={code} in place of what {hidden} holds"
+        if not self.add:
+            template = "give {argument}={code} in place of what {hidden} holds, if it is there"
+        return say(template, argument=argument, code=quoted(value), hidden=hidden)
 
 
 class Lines(NamedTuple):
@@ -74,10 +87,10 @@ class Lines(NamedTuple):
     first: str = "model"  # What $first is in words.
     second: str = "path"
 
-    def clause(self, own: Optional[Names] = None) -> str:
+    def clause(self, own: Optional[Names] = None) -> Text:
         """Return the edit without its place."""
         names = {"first": self.first, "second": self.second, **(own or {})}
-        return "write: %s" % one_line([plain(line, **names) for line in self.lines], self.condition)
+        return say("write: {code}", code=quoted(one_line([plain(line, **names) for line in self.lines], self.condition)))
 
 
 class Instead(NamedTuple):
@@ -88,13 +101,16 @@ class Instead(NamedTuple):
     condition: str
     otherwise: Tuple[str, ...] = ()
     imports: Tuple[str, ...] = ()
-    name: str = "it"  # Name of the call.
+    name: str = ""  # Name of the call; "it" without one.
 
-    def clause(self, names: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> Text:
         """Return the edit without its place."""
-        otherwise = [plain(line, **(names or {})) for line in self.otherwise]
-        text = "call %s only if %s" % (self.name, self.condition)
-        return text + ("; otherwise write: %s" % one_line(otherwise) if self.otherwise else "")
+        call, condition = self.name or say("it"), quoted(self.condition)
+        if not self.otherwise:
+            return say("call {call} only if {condition}", call=call, condition=condition)
+        otherwise = one_line([plain(line, **(names or {})) for line in self.otherwise])
+        template = "call {call} only if {condition}; otherwise write: {code}"
+        return say(template, call=call, condition=condition, code=quoted(otherwise))
 
 
 class Rewritten(NamedTuple):
@@ -103,14 +119,15 @@ class Rewritten(NamedTuple):
     site: Optional[Site]
     call: str
     text: str
-    name: str = "the call"
+    name: str = ""  # What stands there; "the call" without it.
     imports: Tuple[str, ...] = ()
     empty: str = ""  # The text for a call without arguments, if it differs.
 
-    def clause(self, names: Optional[Names] = None) -> str:
+    def clause(self, names: Optional[Names] = None) -> Text:
         """Return the edit without its place."""
         text = self.empty if self.empty and names is not None and not names["args"] else self.text
-        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", "first": "local_rank", **(names or {})}), self.name)
+        code = plain(text, **{"args": "local_rank", "first": "local_rank", **(names or {})})
+        return instead(code, self.name or say("the call"))
 
 
 class Swapped(NamedTuple):
@@ -122,10 +139,10 @@ class Swapped(NamedTuple):
     now: str
     imports: Tuple[str, ...] = ()
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
         was = " ".join(self.was.split())
-        return "write %s in place of %s" % (" ".join(self.now.split()), was if len(was) <= LONGEST else "the call")
+        return instead(" ".join(self.now.split()), quoted(was) if len(was) <= LONGEST else say("the call"))
 
 
 class Added(NamedTuple):
@@ -137,9 +154,9 @@ class Added(NamedTuple):
     after: bool = False
     imports: Tuple[str, ...] = ()
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
-        return "write: %s" % "; ".join(" ".join(line.split()) for line in self.lines)
+        return say("write: {code}", code=quoted("; ".join(" ".join(line.split()) for line in self.lines)))
 
 
 class Import(NamedTuple):
@@ -148,9 +165,9 @@ class Import(NamedTuple):
     site: Optional[Site]
     module: str
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
-        return "import %s" % self.module
+        return quoted("import %s" % self.module)
 
 
 class Spelling(NamedTuple):
@@ -160,9 +177,10 @@ class Spelling(NamedTuple):
     has: str
     more: str
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
-        return "accept both spellings: parser.add_argument('%s', '%s', …)" % (self.has, self.more)
+        code = "parser.add_argument('%s', '%s', …)" % (self.has, self.more)
+        return say("accept both spellings: {code}", code=quoted(code))
 
 
 class Key(NamedTuple):
@@ -173,9 +191,10 @@ class Key(NamedTuple):
     key: str
     value: str
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
-        return "write %s=%s beside type='%s'" % (self.key, self.value, self.of)
+        code, beside = "%s=%s" % (self.key, self.value), "type='%s'" % self.of
+        return say("write {code} beside {beside}", code=quoted(code), beside=quoted(beside))
 
 
 class ConfigLine(NamedTuple):
@@ -184,9 +203,9 @@ class ConfigLine(NamedTuple):
     file: str
     line: str
 
-    def clause(self) -> str:
+    def clause(self) -> Text:
         """Return the edit without its place."""
-        return self.line
+        return quoted(self.line)
 
 
 class Variable(NamedTuple):
@@ -219,9 +238,9 @@ def edits(change: Change) -> List[Edit]:
     return [each for each in change if not isinstance(each, str)]
 
 
-def words(change: Change, names_of: Callable[["InSource"], Optional[Names]] = lambda _: None) -> str:
+def words(change: Change, names_of: Callable[["InSource"], Optional[Names]] = lambda _: None) -> Text:
     """Return a change as sentences; `names_of` gives the names in the job's call, if its source is at hand."""
-    return " ".join(_sentences(change, names_of))
+    return joined(list(_sentences(change, names_of)))
 
 
 def shell(edits: Sequence[Edit]) -> List[str]:
@@ -260,11 +279,17 @@ def one_line(lines: Sequence[str], condition: str = "") -> str:
     return "if %s: %s" % (condition, text) if condition else text
 
 
+def instead(code: str, was: str) -> Text:
+    """Return the edit that writes code in place of something."""
+    return say("write {code} in place of {was}", code=quoted(code), was=was)
+
+
 def _sentences(change: Change, names_of: Callable[["InSource"], Optional[Names]]) -> Iterator[str]:
-    at, clauses = "", []  # type: Tuple[str, List[str]]
+    at: Optional[Text] = None
+    clauses: List[Text] = []
     for each in change:
-        head = "" if isinstance(each, (str, Variable, LaunchCommand)) else _head(each)
-        if clauses and head != at:
+        head = None if isinstance(each, (str, Variable, LaunchCommand)) else _head(each)
+        if at is not None and clauses and head != at:
             yield _sentence(at, clauses)
             clauses = []
         if isinstance(each, str):
@@ -273,36 +298,45 @@ def _sentences(change: Change, names_of: Callable[["InSource"], Optional[Names]]
             yield _outside(each)
         else:
             clause = each.clause(names_of(each)) if isinstance(each, NAMED) else each.clause()
-            at, clauses = head, [*clauses, clause] if clause else clauses
-            if clause and _imports(each):
-                clauses[-1] += " (with import %s)" % ", ".join(_imports(each))
-    if clauses:
+            at = head
+            if clause:
+                clauses.append(_with_imports(clause, _imports(each)))
+    if at is not None and clauses:
         yield _sentence(at, clauses)
 
 
-def _sentence(at: str, clauses: List[str]) -> str:
-    return "%s %s." % (at, "; ".join(clauses))
+def _with_imports(clause: Text, modules: Sequence[str]) -> Text:
+    return say("{edit} (with import {modules})", edit=clause, modules=listed(modules)) if modules else clause
 
 
-def _head(edit: InSource) -> str:
+def _sentence(at: Text, clauses: List[Text]) -> Text:
+    return say("{at} {edits}.", at=at, edits=listed(clauses, by="; "))
+
+
+def _head(edit: InSource) -> Text:
     if isinstance(edit, ConfigLine):
-        return "In %s write:" % (edit.file or "the config file")
+        return say("In {file} write:", file=quoted(edit.file) if edit.file else say("the config file"))
+    file = quoted(edit.site.file) if edit.site is not None else say("the program")
     if isinstance(edit, Import):
-        return "At the top of %s" % (edit.site.file if edit.site is not None else "the program")
+        return say("At the top of {file}", file=file)
     if isinstance(edit, (Key, Spelling)) or (edit.site is not None and not edit.site.line):
-        of = ", in the call of %s(…)," % capital(edit.call) if isinstance(edit, Argument) else ""
-        return "In %s%s" % (edit.site.file if edit.site is not None else "the program", of)
-    where = "%s:%d" % (edit.site.file, edit.site.line) if edit.site is not None and edit.site.file else "the line that the traceback names"
-    return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, (Lines, Added)) else "At", where)
+        if isinstance(edit, Argument):
+            return say("In {file}, in the call of {call}(…),", file=file, call=capital(edit.call))
+        return say("In {file}", file=file)
+    is_known = edit.site is not None and edit.site.file
+    where = place(edit.site) if is_known else say("the line that the traceback names")
+    if not isinstance(edit, (Lines, Added)):
+        return say("At {where}", where=where)
+    return say("After {where}", where=where) if edit.after else say("Before {where}", where=where)
 
 
 def _imports(edit: InSource) -> Tuple[str, ...]:
     return edit.imports if isinstance(edit, (*NAMED, *EXACT)) else ()
 
 
-def _outside(edit: Union[Variable, LaunchCommand]) -> str:
+def _outside(edit: Union[Variable, LaunchCommand]) -> Text:
     if isinstance(edit, LaunchCommand):
-        return "Start it with: %s." % edit.shell
+        return say("Start it with: {command}.", command=quoted(edit.shell))
     if edit.value is None:
-        return "Unset %s for all ranks." % edit.name
-    return "Set %s=%s for all ranks." % (edit.name, edit.value)
+        return say("Unset {variable} for all ranks.", variable=edit.name)
+    return say("Set {variable}={value} for all ranks.", variable=edit.name, value=quoted(edit.value))

@@ -9,15 +9,16 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken, standings_of
 from ddp_probe.judging.rule import Undecided
-from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.reading.whole_ledger import Group, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 from ddp_probe.standing.out_of_step import first_mixed
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, counted, listed, named
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
-_NEXT_SOURCE = (
+_NEXT_SOURCE = say(
     "Read the run where the job's source is as it ran, or make a bundle there: python -m ddp_probe bundle. If the two lines are the arms of one "
     "'if', nothing is wrong."
 )
@@ -29,7 +30,7 @@ class Abandoned(NamedTuple):
 
     rank: int  # The first rank on which it raised.
     call: Union[Record, Phase]
-    what: str
+    what: Text
     when: float
     left: List[int]
 
@@ -50,9 +51,11 @@ def _lost_calls(standings: Standings) -> Iterator[Tuple[int, Union[Record, Phase
         yield from ((rank, phase) for phase in standing.ledger.phases if _failed(phase) and phase.name in (BACKWARD, FORWARD))
 
 
-def _described_call(call: Union[Record, Phase]) -> str:
-    words = spoken(call) if isinstance(call, Phase) else described(call.op, call.elements, call.dtype, call.peer)
-    return words + _at(call.site)
+def _described_call(call: Union[Record, Phase]) -> Text:
+    where = at(as_site(call.site))
+    if isinstance(call, Phase):
+        return say("{call}{at}", call=spoken(call), at=where)
+    return say("{call}{at}", call=described(call.op, call.elements, call.dtype, call.peer), at=where)
 
 
 def _without(standings: Standings, rank: int, call: Union[Record, Phase]) -> List[int]:
@@ -98,9 +101,12 @@ def _raised(standings: Standings) -> Optional[Undecided]:
     if not raised:
         return None
     rank, first = min(raised, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
-    return _asked(
-        "%s raised in %s%s%s", named([rank]), described(first.op, first.elements, first.dtype, first.peer), _at(first.site), _others(standings, first)
-    )
+    missing = _others(standings, first)
+    if missing:
+        template = "{who:capital} raised in {call}, which {others} never made; all ranks ended with exit code 0."
+        return _asked(say(template, who=named([rank]), call=_described_call(first), others=named(missing)))
+    template = "{who:capital} raised in {call}; all ranks ended with exit code 0."
+    return _asked(say(template, who=named([rank]), call=_described_call(first)))
 
 
 def _counts(record: Record) -> bool:
@@ -120,12 +126,11 @@ def _went_on(standing: Standing, group: str, number: int) -> bool:
     return raised and standing.count(group) > number
 
 
-def _others(standings: Standings, record: Record) -> str:
-    """Say which ranks never made the call that raised."""
+def _others(standings: Standings, record: Record) -> List[int]:
+    """Return the ranks that never made the call that raised."""
     if record.group is None or record.op in PAIRED:
-        return ""
-    missing = _behind(standings, record.group.id, record.seq)
-    return ", which %s never made" % named(missing) if missing else ""
+        return []
+    return _behind(standings, record.group.id, record.seq)
 
 
 def _whole(standings: Standings, name: str) -> Set[int]:
@@ -148,8 +153,18 @@ def _of_counts(standings: Standings, name: str, counts: Dict[int, int]) -> Undec
     ahead, behind = [rank for rank in counts if counts[rank] > fewest], [rank for rank in counts if counts[rank] == fewest]
     calls = standings.ranks[ahead[0]].calls(name)
     call = calls.call(fewest + 1) if calls is not None else None
-    what = "%s%s" % (call.op, _at(call.site)) if call is not None else "a collective"
-    return _asked("%s made %s, number %d of the group, which %s never made", named(sorted(ahead)), what, fewest + 1, named(sorted(behind)))
+    what = say("a collective")
+    if call is not None:
+        what = say("{call}{at}", call=call.op, at=at(as_site(call.site)))
+    return _asked(
+        say(
+            "{who:capital} made {call}, number {number} of the group, which {others} never made; all ranks ended with exit code 0.",
+            who=named(ahead),
+            call=what,
+            number=fewest + 1,
+            others=named(behind),
+        )
+    )
 
 
 def _inside(standings: Standings) -> Optional[Undecided]:
@@ -160,7 +175,8 @@ def _inside(standings: Standings) -> Optional[Undecided]:
     if not inside:
         return None
     ranks, record = [rank for rank, _ in inside], inside[0][1]
-    return _asked("%s ended in %s%s", named(ranks), described(record.op, record.elements, record.dtype, record.peer), _at(record.site))
+    template = "{who:capital} ended in {call}; all ranks ended with exit code 0."
+    return _asked(say(template, who=named(ranks), call=_described_call(record)))
 
 
 def _phases(standings: Standings) -> Optional[Undecided]:
@@ -169,7 +185,8 @@ def _phases(standings: Standings) -> Optional[Undecided]:
     if not failed:
         return None
     ranks, phase = sorted({rank for rank, _ in failed}), failed[0][1]
-    return _asked("%s raised in %s%s", named(ranks), spoken(phase), _at(phase.site))
+    template = "{who:capital} raised in {call}; all ranks ended with exit code 0."
+    return _asked(say(template, who=named(ranks), call=_described_call(phase)))
 
 
 def _failed(phase: Phase) -> bool:
@@ -185,8 +202,15 @@ def _steps(standings: Standings) -> Optional[Undecided]:
         return None
     most = max(made.values())
     fewer = sorted(rank for rank in made if made[rank] < most)
-    told = "; ".join("rank %d %s" % (rank, counted(made[rank], "time")) for rank in fewer[:3])
-    return _asked("The optimizer stepped %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
+    less = [say("{who} {times}", who=named([rank]), times=counted(made[rank], "time")) for rank in fewer[:3]]
+    return _asked(
+        say(
+            "The optimizer stepped {times} on {who}, {fewer}; all ranks ended with exit code 0.",
+            times=counted(most, "time"),
+            who=named(sorted(set(made) - set(fewer))),
+            fewer=listed(less, by="; "),
+        )
+    )
 
 
 def _lines(standings: Standings) -> Optional[Undecided]:
@@ -195,9 +219,16 @@ def _lines(standings: Standings) -> Optional[Undecided]:
     if mixed is None:
         return None
     (one, ranks), (other, others) = mixed.calls
-    sides = (named(ranks), one.op, _at(one.site), named(others), _at(other.site), mixed.number)
-    because = "%s made %s%s, and %s made it%s, at number %d of the group" % sides
-    return Undecided("calls-out-of-step", "%s; each of the lines is passed by both." % capital(because), next=_NEXT_SOURCE)
+    because = say(
+        "{who:capital} made {call}{at}, and {others} made it{there}, at number {number} of the group; each of the lines is passed by both.",
+        who=named(ranks),
+        call=one.op,
+        at=at(as_site(one.site)),
+        others=named(others),
+        there=at(as_site(other.site)),
+        number=mixed.number,
+    )
+    return Undecided("calls-out-of-step", because, next=_NEXT_SOURCE)
 
 
 def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:
@@ -212,10 +243,5 @@ def _apart(calls: Sequence[Optional[object]]) -> bool:
     return len({getattr(call, "site", None) for call in calls if call is not None}) > 1
 
 
-def _at(site: Optional[LedgerSite]) -> str:
-    line = as_site(site)
-    return " at %s" % place(line) if line is not None else ""
-
-
-def _asked(text: str, *words: object) -> Undecided:
-    return Undecided("caught-failure", "%s; all ranks ended with exit code 0." % capital(text % words), next=proof.NEXT_CAUGHT)
+def _asked(because: Text) -> Undecided:
+    return Undecided("caught-failure", because, next=proof.NEXT_CAUGHT)

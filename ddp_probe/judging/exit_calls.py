@@ -1,8 +1,9 @@
 """By which exit call a rank left its program, and which exception it hid so."""
 
-from ddp_probe.judging.words import at, place
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, place, quoted
 
 _CHARACTERS = 160
 
@@ -11,10 +12,14 @@ def by_exit_call(process: LoggedProcess) -> str:
     """Return by which exit call a program was left, and which exception that hid; nothing if it was not left so."""
     if process.exit_call is None:
         return ""
-    by, caught = "by the exit call at %s" % place(process.exit_call), process.caught_at_exit
+    where, caught = place(process.exit_call), process.caught_at_exit
     if caught is None:
-        return by
-    return "%s, in an except clause that had caught %s" % (by, caught.type.rpartition(".")[2])
+        return say("by the exit call at {where}", where=where)
+    return say(
+        "by the exit call at {where}, in an except clause that had caught {exception}",
+        where=where,
+        exception=caught.type.rpartition(".")[2],
+    )
 
 
 def fix_of_hidden(process: LoggedProcess) -> str:
@@ -22,9 +27,10 @@ def fix_of_hidden(process: LoggedProcess) -> str:
     caught = process.caught_at_exit
     if caught is None or process.exit_call is None:
         return ""
-    said = ": ".join(filter(None, (caught.type.rpartition(".")[2], caught.message[:_CHARACTERS].rstrip("."))))
-    return "Fix what failed%s: %s. To see its traceback, let it end the rank: remove the exit call at %s." % (
-        at(job_line(caught.frames)),
-        said,
-        place(process.exit_call),
+    error = ": ".join(filter(None, (caught.type.rpartition(".")[2], caught.message[:_CHARACTERS].rstrip("."))))
+    return say(
+        "Fix what failed{at}: {error}. To see its traceback, let it end the rank: remove the exit call at {where}.",
+        at=at(job_line(caught.frames)),
+        error=quoted(error),
+        where=place(process.exit_call),
     )

@@ -18,6 +18,8 @@ from ddp_probe.judging.waiting import of_others
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import settings
 from ddp_probe.shared.ledger_schema import SUFFIX
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 # What a rank does not need the others for.
 _ITSELF = (
@@ -90,7 +92,7 @@ def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple
 
 def _unsure(finding: Finding) -> Undecided:
     """Turn a finding into a question: the first failure among the lines may not be the first, as others are missing."""
-    because = "%s Lines or files are missing, so the cause may be in them." % finding.verdict
+    because = say("{verdict} Lines or files are missing, so the cause may be in them.", verdict=finding.verdict)
     return Undecided(finding.slug, because, tuple(finding.explains), proof.NEXT_HOLES)
 
 
@@ -114,7 +116,8 @@ def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
     except Exception as exc:
         if settings.get(settings.STRICT, os.environ):
             raise
-        return [rule_of(module).undecided("The rule itself failed: %s: %s" % (type(exc).__name__, exc))]
+        error = quoted("%s: %s" % (type(exc).__name__, exc))
+        return [rule_of(module).undecided(say("The rule itself failed: {error}", error=error))]
 
 
 def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
@@ -150,7 +153,8 @@ def _weigh(findings: List[Finding]) -> List[Finding]:
     errors = sorted((finding for finding in findings if finding.severity == ERROR), key=_time)
     warnings = sorted((finding for finding in findings if finding.severity != ERROR), key=_time)
     for later in errors[1:]:
-        errors[0].consequences.append("%s %s: %s" % (later.id, later.slug, later.verdict))
+        followed = say("{id} {slug}: {verdict}", id=later.id, slug=later.slug, verdict=later.verdict)
+        errors[0].consequences.append(followed)
         errors[0].explains.extend(later.explains)
     return errors[:1] + warnings
 

@@ -4,12 +4,14 @@ from typing import Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.steps import FEW
 from ddp_probe.reading.whole_ledger import LedgerSite
+from ddp_probe.shared.schema import Site
 from ddp_probe.standing import lateness
 from ddp_probe.standing.lateness import LateRanks, StepMember, milliseconds
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, place, quoted
 
 _SIGNED, _HALF = 1 << 64, 1 << 63
 
@@ -21,9 +23,12 @@ class WaitSite(NamedTuple):
     group: str
     site: Optional[LedgerSite]
 
-    def where(self) -> str:
+    def where(self) -> Text:
         """Return the operation and the line."""
-        return self.op + (" at %s:%d" % (self.site.file, self.site.line) if self.site is not None else "")
+        if self.site is None:
+            return say("{call}", call=self.op)
+        line = Site(self.site.file, self.site.line, self.site.function)
+        return say("{call} at {where}", call=self.op, where=place(line))
 
 
 class WaitTime(NamedTuple):
@@ -58,13 +63,15 @@ def host(run: Run, late_ranks: LateRanks) -> str:
     return lateness.whole_host({rank: process.host for rank, process in run.ranks.items()}, late_ranks)
 
 
-def who(run: Run, late_ranks: LateRanks) -> str:
+def who(run: Run, late_ranks: LateRanks) -> Text:
     """Name the late ranks with their host, or the host whose ranks they are."""
     whole = host(run, late_ranks)
     if whole:
-        return "host %s (%s)" % (whole, named(late_ranks.ranks))
+        return say("host {host} ({who})", host=quoted(whole), who=named(late_ranks.ranks))
     hosts = sorted({run.ranks[rank].host for rank in late_ranks.ranks if rank in run.ranks} - {""})
-    return named(late_ranks.ranks) + (" on %s" % ", ".join(hosts) if 0 < len(hosts) <= 2 else "")
+    if not 0 < len(hosts) <= 2:
+        return named(late_ranks.ranks)
+    return say("{who} on {hosts}", who=named(late_ranks.ranks), hosts=listed([quoted(name) for name in hosts]))
 
 
 def sites(run: Run) -> Dict[WaitSite, Dict[int, WaitTime]]:
@@ -114,5 +121,5 @@ def waited(run: Run) -> Dict[int, str]:
     late_ranks = late(run)
     if late_ranks is None:
         return {}
-    text = "%s a step" % milliseconds(late_ranks.waited)
-    return {**dict.fromkeys(late_ranks.others, text), **dict.fromkeys(late_ranks.ranks, "is late")}
+    text = say("{time} a step", time=milliseconds(late_ranks.waited))
+    return {**dict.fromkeys(late_ranks.others, text), **dict.fromkeys(late_ranks.ranks, say("is late"))}

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
-from ddp_probe.judging.words import clock, counted, named, place
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
@@ -21,6 +20,8 @@ from ddp_probe.shared.own_code import task, waits_for_its_processes
 from ddp_probe.standing import rank_standing
 from ddp_probe.standing.rank_standing import LedgerStanding, Left
 from ddp_probe.standing.stalls import PASSES
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, clock, counted, named, place, quoted
 
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
@@ -241,62 +242,103 @@ class Standing(LedgerStanding):
         if self.inside is not None:
             return called(self.inside)
         if self.phase is not None:
-            return "in %s%s" % (spoken(self.phase), self._entered(as_site(self.phase.site)))
+            return self._in_phase(spoken(self.phase), as_site(self.phase.site))
         if self.own is not None:
-            return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
+            return self._at_own_line(self.own)
         last = self.ledger.last
-        after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
+        after = ""
+        if last is not None:
+            ranks = named([self.rank])
+            after = say("; {ranks:its|their} last call was {call}{at}", ranks=ranks, call=last.op, at=at(as_site(last.site)))
         if self.unheard is not None and self.holds_gil:
-            said = "in native code that holds the GIL: process %d runs, and no Python code in it has since %s%s"
-            return said % (self.process.pid, clock(self.unheard.when - (self.unheard.begin.since or 0.0)), after)
-        return "outside any collective since %s%s" % (clock(self.since()), after)
+            return say(
+                "in native code that holds the GIL: process {pid} runs, and no Python code in it has since {when}{after}",
+                pid=self.process.pid,
+                when=clock(self.unheard.when - (self.unheard.begin.since or 0.0)),
+                after=after,
+            )
+        return say("outside any collective since {when}{after}", when=clock(self.since()), after=after)
 
-    def _entered(self, entry: Optional[schema.Site]) -> str:
+    def _at_own_line(self, own: OwnLine) -> Text:
+        """Say at which line it is, and for how long, if it stands there."""
+        where = _standing_at(own)
+        if own.moves:
+            return where
+        if own.holds_gil:
+            return say("{where}, for {seconds:.0f} s", where=where, seconds=self.lasted())
+        return say("{where} for {seconds:.0f} s", where=where, seconds=self.lasted())
+
+    def _in_phase(self, phase: str, entry: Optional[schema.Site]) -> Text:
         """Say at which line it entered its phase, since when, and at which line it is now, if its stacks show another."""
-        since = " since %s" % clock(self.since())
-        if self.own is None or entry is None or (entry.file, entry.line) == (self.own.site.file, self.own.site.line):
-            return (_standing_at(self.own) if self.own is not None else _at(entry)) + since
-        return "%s, called at %s,%s%s" % (since, place(entry), "" if self.own.moves else " now", _standing_at(self.own).rstrip(","))
+        own, since = self.own, clock(self.since())
+        if own is None:
+            return say("in {phase}{at} since {when}", phase=phase, at=at(entry), when=since)
+        where = _standing_at(own)
+        if entry is None or (entry.file, entry.line) == (own.site.file, own.site.line):
+            if own.holds_gil:
+                return say("in {phase} {where}, since {when}", phase=phase, where=where, when=since)
+            return say("in {phase} {where} since {when}", phase=phase, where=where, when=since)
+        if own.moves:
+            template = "in {phase} since {when}, called at {entry}, {where}"
+            return say(template, phase=phase, when=since, entry=place(entry), where=where)
+        template = "in {phase} since {when}, called at {entry}, now {where}"
+        return say(template, phase=phase, when=since, entry=place(entry), where=where)
 
 
-def _standing_at(own: OwnLine) -> str:
+def _standing_at(own: OwnLine) -> Text:
     """Say at which line of the job's code a rank is, by its stacks."""
-    within = " in %s" % own.site.function if own.site.function and not own.site.function.startswith("<") else ""
+    function = own.site.function if not own.site.function.startswith("<") else ""
+    within = say(" in {function}", function=function) if function else ""
+    line = place(own.site)
     if own.before is not None:
-        return " still running: at %s, then at %s%s" % (place(own.before), place(own.site), within)
-    held = ", in C code that holds the GIL," if own.holds_gil else ""
-    return "%s%s%s%s" % (" still running," if own.moves else "", _at(own.site), within, held)
+        before = place(own.before)
+        return say("still running: at {before}, then at {line}{within}", before=before, line=line, within=within)
+    if own.moves:
+        template = "still running, at {line}{within}"
+    elif own.holds_gil:
+        template = "at {line}{within}, in C code that holds the GIL"
+    else:
+        template = "at {line}{within}"
+    return say(template, line=line, within=within)
 
 
-def called(record: Record) -> str:
+def called(record: Record) -> Text:
     """Say which call a rank is in."""
-    return "in %s%s" % (described(record.op, record.elements, record.dtype, record.peer), _at(as_site(record.site)))
+    call = described(record.op, record.elements, record.dtype, record.peer)
+    return say("in {call}{at}", call=call, at=at(as_site(record.site)))
 
 
-def described(op: str, elements: int, dtype: str, root: int) -> str:
+def described(op: str, elements: int, dtype: str, root: int) -> Text:
     """Return a call as a sentence has it: all_reduce of 16 float32 elements."""
-    size = " of %s" % counted(elements, "%s element" % dtype if dtype else "element") if elements else ""
-    ends = " with rank %d" % root if op in PAIRED else " from root %d" % root if root >= 0 else ""
-    return op + size + ends
+    size, ends = "", ""
+    if elements and dtype:
+        size = say(" of {count} {dtype} {count:element|elements}", count=elements, dtype=dtype)
+    elif elements:
+        size = say(" of {elements}", elements=counted(elements, "element"))
+    if op in PAIRED:
+        ends = say(" with rank {rank}", rank=root)
+    elif root >= 0:
+        ends = say(" from root {rank}", rank=root)
+    return say("{call}{size}{ends}", call=op, size=size, ends=ends)
 
 
 _SPOKEN = {
-    "dataloader": "the DataLoader, waiting for a batch",
-    "backward": "backward",
-    "forward": "DDP's forward",
-    "optimizer": "the optimizer's step",
-    "validate": "validation",
-    "test": "a test loop",
-    "checkpoint": "saving a checkpoint",
-    "save": "torch.save",
-    "load": "torch.load",
+    "dataloader": say("the DataLoader, waiting for a batch"),
+    "backward": say("backward"),
+    "forward": say("DDP's forward"),
+    "optimizer": say("the optimizer's step"),
+    "validate": say("validation"),
+    "test": say("a test loop"),
+    "checkpoint": say("saving a checkpoint"),
+    "save": say("torch.save"),
+    "load": say("torch.load"),
 }
 
 
 def spoken(phase: Phase) -> str:
     """Return a phase as a sentence has it."""
     name = spoken_name(phase.name)
-    return "%s number %d" % (name, phase.times) if phase.name == "backward" else name
+    return say("{phase} number {number}", phase=name, number=phase.times) if phase.name == "backward" else name
 
 
 def spoken_name(phase: str) -> str:
@@ -307,10 +349,6 @@ def spoken_name(phase: str) -> str:
 def as_site(site: Optional[LedgerSite]) -> Optional[schema.Site]:
     """Return a line of the job as findings have it."""
     return schema.Site(site.file, site.line, site.function) if site is not None and site.file else None
-
-
-def _at(site: Optional[schema.Site]) -> str:
-    return " at %s" % place(site) if site is not None else ""
 
 
 def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
@@ -336,24 +374,30 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     """Return how a rank left by itself; what only followed from the others does not count."""
     own = next((failure for failure in fatal if not failure.consequence and not waited(failure)), None)
     if own is not None:
-        return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own, own.site)
+        error = quoted(own.said(120).rstrip("."))
+        return Left(say("failed with {error} at {where}", error=error, where=place(own.site)), own.when, own, own.site)
     death = process.death or (run.death(process.rank) if process.rank is not None else None)
     if fatal or (death is not None and (death.signal == "SIGTERM" or (death.signal and _gave_up_before(run, death.when)))):
         return None
     if death is not None and death.signal:
-        return Left("was ended by %s" % death.signal, process.last_when)
+        ranks = named([process.rank] if process.rank is not None else [])
+        return Left(say("{ranks:was|were} ended by {signal}", ranks=ranks, signal=death.signal), process.last_when)
     if process.ended is not None:
-        code = process.exit_code
-        ended = "ended with exit code %d" % code if code is not None else "ended"
-        told = ", ".join(filter(None, (ended, by_exit_call(process))))
-        return Left(told, process.over[0], None, process.exit_call)
+        return Left(_ended(process), process.over[0], None, process.exit_call)
     if death is not None and death.exit_code is not None:
-        return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
+        how = say("ended with exit code {code} and without a last line", code=death.exit_code)
+        return Left(how, death.when)
     if _is_lost_by_all(run, process):
-        return Left("left no last line", process.last_when)
+        return Left(say("left no last line"), process.last_when)
     if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
-        return Left("no longer runs, and left no last line", process.last_when)
+        return Left(say("no longer runs, and left no last line"), process.last_when)
     return None
+
+
+def _ended(process: LoggedProcess) -> Text:
+    code, by = process.exit_code, by_exit_call(process)
+    ended = say("ended with exit code {code}", code=code) if code is not None else say("ended")
+    return say("{ended}, {by}", ended=ended, by=by) if by else ended
 
 
 def _leave(standings: Dict[int, Standing]) -> None:
@@ -395,13 +439,19 @@ def _at_exit(process: LoggedProcess) -> Optional[Left]:
     site = job_line(frames) if _is_at_exit(frames) else None
     called = process.final(schema.ProcessExit)
     if site is None and called is not None and process.ended is None:
-        return Left("has left its program %s" % by_exit_call(process), called.when, None, called.site, True)
+        how = say("has left its program {by}", by=by_exit_call(process))
+        return Left(how, called.when, None, called.site, True)
     if site is None:
         return None
     when = process.over[0] if process.ended is not None else process.last_when
-    left = " ".join(filter(None, ("has left its program", by_exit_call(process))))
-    runs = "runs %s%s as it exits" % (frames[0].function, _at(site))
-    return Left("%s, and %s" % (left, runs), when, None, process.exit_call or site, True)
+    by = by_exit_call(process)
+    if by:
+        template = "has left its program {by}, and runs {function} at {where} as it exits"
+        how = say(template, by=by, function=frames[0].function, where=place(site))
+    else:
+        template = "has left its program, and runs {function} at {where} as it exits"
+        how = say(template, function=frames[0].function, where=place(site))
+    return Left(how, when, None, process.exit_call or site, True)
 
 
 def _is_at_exit(frames: Sequence[schema.Site]) -> bool:
@@ -462,16 +512,21 @@ def _note(run: Run, standings: Dict[int, Standing]) -> None:
     notes = run.inventory.notes
     off = sorted(rank for rank, process in run.ranks.items() if ledger_off(process))
     if off:
-        notes.append("The ledger of %s was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls." % named(off))
+        notes.append(
+            say(
+                "The ledger of {who} was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls.",
+                who=named(off),
+            )
+        )
     if not any(process.ledger_file for process in run.processes):
         return
     without = sorted(rank for rank, process in run.ranks.items() if not process.ledger_file)
     if without:
-        notes.append("There is no ledger of %s." % named(without))
+        notes.append(say("There is no ledger of {who}.", who=named(without)))
     for rank, process in sorted(run.ranks.items()):
         kept = process.ledger
         if kept is not None and kept.problem and len(notes) < 20:  # enough to see what is wrong
-            notes.append("The ledger of rank %d: %s" % (rank, kept.problem))
+            notes.append(say("The ledger of rank {rank}: {problem}", rank=rank, problem=quoted(kept.problem)))
     torn = sorted(rank for rank, standing in standings.items() if standing.ledger.torn)
     if torn:
-        notes.append("The ledgers of %s hold records that are not plausible." % named(torn))
+        notes.append(say("The ledgers of {who} hold records that are not plausible.", who=named(torn)))

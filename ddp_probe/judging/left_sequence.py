@@ -5,11 +5,11 @@ from typing import List, Optional
 from ddp_probe.judging import decided_together
 from ddp_probe.judging.change import Change
 from ddp_probe.judging.ledgers import as_site, spoken_name
-from ddp_probe.judging.words import at, by_number, capital, counted, listed, named, place
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
+from ddp_probe.wording.words import at, by_number, capital, counted, listed, named, place
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {

@@ -9,7 +9,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.memory import NEARLY
 from ddp_probe.judging.rule import Evidence, Finding, Rule, Undecided
-from ddp_probe.judging.words import at, by_number, capital, counted, listed, named, place, size
 from ddp_probe.reading import job_source
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
@@ -19,10 +18,12 @@ from ddp_probe.shared import accelerators
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import task
 from ddp_probe.shared.schema import OpenSocket, ProcessLook, Site
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, counted, listed, named, place, quoted, size
 
 NEEDS = str(ProcessLook.__struct_config__.tag)
 NOT_RUNNING, GONE, DISK = ("T", "t"), ("Z", "X", "x", ""), "D"
-LOADER, INIT = "a DataLoader", "init_process_group"
+LOADER, INIT = say("a DataLoader"), "init_process_group"
 IDLE, _BUSY = 0.05, 0.5  # CPU seconds a second.
 _WAKES = 3.0  # Times a second that a thread which only waits wakes up at most.
 _TORCH = Expression(r"[/\\]torch[/\\](?P<module>distributed|nn[/\\]parallel|utils[/\\]data|autograd|_tensor\.py)")
@@ -81,19 +82,24 @@ class Stance(NamedTuple):
         """Return whether it computes; beside many others it gets little time, and is ready to run in each look."""
         return self.load >= _BUSY or (self.load >= IDLE and set(self.states) == {"R"})
 
-    def where(self) -> str:
+    def where(self) -> Text:
         """Say where it is."""
         if self.last.state in NOT_RUNNING:
-            return "stopped (process %d is in state %s)%s" % (self.pid, self.last.state, at(self.site))
+            template = "stopped (process {pid} is in state {state}){at}"
+            return say(template, pid=self.pid, state=self.last.state, at=at(self.site))
         if self.last.state in GONE:
-            return "gone: %s" % self.last.problem
+            return say("gone: {problem}", problem=quoted(self.last.problem))
         if not self.known:
-            return "at an unknown line"
-        doing = {"import": "importing", "debugger": "in a debugger"}.get(self.task(), "")
-        line = (
-            "in %s below %s" % (self.operation, place(self.site)) if self.operation else "%sat %s" % (doing + " " if doing else "", place(self.site))
-        )
-        return line if self.site is not None else "in %s" % (self.operation or "code of a library")
+            return say("at an unknown line")
+        if self.site is None:
+            return say("in {call}", call=self.operation) if self.operation else say("in code of a library")
+        if self.operation:
+            return say("in {call} below {where}", call=self.operation, where=place(self.site))
+        if self.task() == "import":
+            return say("importing at {where}", where=place(self.site))
+        if self.task() == "debugger":
+            return say("in a debugger at {where}", where=place(self.site))
+        return say("at {where}", where=place(self.site))
 
     def task(self) -> str:
         """Return what it is busy with that may take long and end: a function that evaluates, saves or loads, an import, a debugger."""
@@ -105,17 +111,17 @@ class Stance(NamedTuple):
     def may_come(self) -> str:
         """Say why it may still reach the call in which the others wait; empty if nothing suggests that."""
         if self.task():
-            return "in %s, which may end" % self.task()
+            return say("in {task}, which may end", task=self.task())
         asked = main_frames(self.last.threads)[-1:]
         if self.children_load >= (0.001 if any(_ASKS.search(frame.file) for frame in asked) else IDLE):  # A copy over a network needs little.
-            return "processes that it has started compute"
+            return say("processes that it has started compute")
         if self.moved():
-            return "%s, which it has open, moves on" % self.moved()[0]
+            return say("{file}, which it has open, moves on", file=quoted(self.moved()[0]))
         if self.still and self.wakes >= _WAKES:
-            return "it is woken %.0f times a second" % self.wakes
+            return say("it is woken {times:.0f} times a second", times=self.wakes)
         if self.still and self.load >= IDLE:  # A download in threads looks so, and threads of rpc that poll do.
-            return "its threads use %d%% of a core" % round(100 * self.load)
-        return "" if self.stands else "it moves"
+            return say("its threads use {percent}% of a core", percent=round(100 * self.load))
+        return "" if self.stands else say("it moves")
 
     @property
     def children_load(self) -> float:
@@ -131,34 +137,46 @@ class Stance(NamedTuple):
     def shown(self) -> Evidence:
         """Return its last look as evidence."""
         call = self.looks[-1]
-        return Evidence(call.at.file, call.at.line, self.site, "%s, %s" % (self.where(), self.does()))
+        text = say("{where}, {doing}", where=self.where(), doing=self.does())
+        return Evidence(call.at.file, call.at.line, self.site, text)
 
-    def does(self) -> str:
+    def does(self) -> Text:
         """Say what it does there."""
-        return ", ".join([self._moves(), *self._memory(), *self._unread()])
+        return joined([self._moves(), *self._memory(), *self._unread()], by=", ")
 
-    def _moves(self) -> str:
+    def _moves(self) -> Text:
         if self.last.state in (*NOT_RUNNING, *GONE):
-            return "state %s" % (self.last.state or "X")
+            return say("state {state}", state=self.last.state or "X")
         if self.last.state == DISK:
-            return "state D in %s" % (self.last.wchan or "the kernel")
-        how = "%d%% of a core" % round(100 * self.load) if self.load >= IDLE else "no CPU"
-        return "%s, %s" % (how, "the same line in each look" if self.still else "another line than before")
+            return say("state D in {function}", function=self.last.wchan or say("the kernel"))
+        used = say("no CPU")
+        if self.load >= IDLE:
+            used = say("{percent}% of a core", percent=round(100 * self.load))
+        if self.still:
+            return say("{used}, the same line in each look", used=used)
+        return say("{used}, another line than before", used=used)
 
-    def _memory(self) -> Iterator[str]:
+    def _memory(self) -> Iterator[Text]:
         """Say that its control group has no room, or that the kernel has ended a process of it meanwhile."""
         first, last = self.looks[0].begin.system, self.last.system
         if last is not None and last.memory_limit and (last.memory_taken or 0) >= NEARLY * last.memory_limit:
-            yield "its control group has %s of %s in use" % (size(last.memory_taken or 0), size(last.memory_limit))
+            yield say(
+                "its control group has {used} of {limit} in use",
+                used=size(last.memory_taken or 0),
+                limit=size(last.memory_limit),
+            )
         kills = (last.oom_kills or 0) - (first.oom_kills or 0) if first is not None and last is not None else 0
         if kills > 0:
-            yield "the kernel has killed %s of its control group for lack of memory" % counted(kills, "process", "processes")
+            yield say(
+                "the kernel has killed {processes} of its control group for lack of memory",
+                processes=counted(kills, "process", "processes"),
+            )
 
-    def _unread(self) -> Iterator[str]:
+    def _unread(self) -> Iterator[Text]:
         """Say that others have sent what it does not read."""
         least = [min(open_socket.unread for open_socket in same) for same in self.connections().values()]
         if sum(least):
-            yield "%d bytes sent to it not read" % sum(least)
+            yield say("{bytes} bytes sent to it not read", bytes=sum(least))
 
     def connections(self) -> "Dict[Tuple[str, int], List[OpenSocket]]":
         """Return its connections that exist in each look, by their ends; an outgoing one has another port each time."""
@@ -236,9 +254,10 @@ def places(among: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
     return sorted(alike.values(), key=lambda each: (-len(each[1]), each[1]))
 
 
-def said(among: Sequence[Stance], limit: int = 4) -> str:
+def said(among: Sequence[Stance], limit: int = 4) -> Text:
     """Say where ranks are, alike ranks in one clause."""
-    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), stance.where()) for stance, ranks in places(among)], limit)
+    clauses = [say("{who} {who:is|are} {where}", who=named(ranks), where=stance.where()) for stance, ranks in places(among)]
+    return listed(clauses, limit)
 
 
 def waiting(run: Run) -> List[Stance]:
@@ -258,11 +277,17 @@ def others(run: Run) -> List[Stance]:
 def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str = "", **more: Any) -> Finding:
     """Return a finding that says who is where, by how many looks, with the lines that show it: the guilty ranks first."""
     first, last = guilty[0].looks[0], guilty[0].looks[-1]
-    others_said = "; %s" % said(rest) if rest else ""
+    verdict = say(
+        "{guilty:capital}{how}{others}, in {looks} looks within {seconds:.0f} s from outside.",
+        guilty=said(guilty),
+        how=how,
+        others=say("; {others}", others=said(rest)) if rest else "",
+        looks=len(guilty[0].looks),
+        seconds=last.when - first.when,
+    )
     return rule.found(
         ranks=[stance.rank for stance in guilty],
-        verdict="%s%s%s, in %d looks within %.0f s from outside."
-        % (capital(said(guilty)), how, others_said, len(guilty[0].looks), last.when - first.when),
+        verdict=verdict,
         evidence=[stance.shown() for stance in [*guilty[:3], *rest[:3]]],
         when=min(stance.looks[0].when for stance in guilty),
         **more,
@@ -271,11 +296,11 @@ def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str
 
 # What looks leave open.
 
-_ARMED = "Start the job with DDP_PROBE=1 next time: ledgers name the call, the group and the sizes that stacks do not show."
-_AGAIN = "If it hangs, look again: python -m ddp_probe attach. Proof of a normal end needs the probe: DDP_PROBE=1."
-_LINE = "Look at that line: what does it wait for? If it continues on its own, look again: python -m ddp_probe attach."
-_ENDED = "What it printed tells more: python -m ddp_probe report LOG. The next run says how each rank ended: DDP_PROBE=1."
-_THERE = "If they are on other hosts, run python -m ddp_probe attach there as well, and bring the runs together: docs/attach.md has the lines."
+_ARMED = say("Start the job with DDP_PROBE=1 next time: ledgers name the call, the group and the sizes that stacks do not show.")
+_AGAIN = say("If it hangs, look again: python -m ddp_probe attach. Proof of a normal end needs the probe: DDP_PROBE=1.")
+_LINE = say("Look at that line: what does it wait for? If it continues on its own, look again: python -m ddp_probe attach.")
+_ENDED = say("What it printed tells more: python -m ddp_probe report LOG. The next run says how each rank ended: DDP_PROBE=1.")
+_THERE = say("If they are on other hosts, run python -m ddp_probe attach there as well, and bring the runs together: docs/attach.md has the lines.")
 
 
 def open_questions(run: Run) -> Iterator[Undecided]:
@@ -285,46 +310,58 @@ def open_questions(run: Run) -> Iterator[Undecided]:
     seen = {stance.rank for stance in seen_ranks}
     missing = sorted(set(range(run.expected or 0)) - seen)
     if missing:
-        yield Undecided("not-seen", "%s without a process here: on another host, never started, or gone." % _are(missing), next=_THERE)
+        because = say(
+            "{who:capital} {who:is|are} without a process here: on another host, never started, or gone.",
+            who=named(missing),
+        )
+        yield Undecided("not-seen", because, next=_THERE)
     gone = [stance for stance in seen_ranks if stance.last.state in GONE]
     if gone:
-        yield Undecided("gone", "%s; how it ended is not seen from outside." % capital(said(gone)), next=_ENDED)
+        because = say("{gone:capital}; how it ended is not seen from outside.", gone=said(gone))
+        yield Undecided("gone", because, next=_ENDED)
     known = [stance for stance in seen_ranks if stance.known and stance not in gone]
     if known:
         yield _what_is_seen(known)
     for beside in dict.fromkeys(text for stance in seen_ranks for look in stance.looks for text in look.begin.beside):
-        yield Undecided("unreadable", capital(beside.partition("; ")[0]) + ".", next=beside.partition("; ")[2])
-
-
-def _are(ranks: Sequence[int]) -> str:
-    return "%s %s" % (capital(named(ranks)), by_number(ranks, "is", "are"))
+        problem, _, what_to_do = beside.partition("; ")
+        because = say("{problem:capital}.", problem=quoted(problem))
+        yield Undecided("unreadable", because, next=quoted(what_to_do))
 
 
 def _what_is_seen(known: Sequence[Stance]) -> Undecided:
     moving = [stance for stance in known if not stance.stands]
     apart = known[0].looks[-1].when - known[0].looks[0].when
     if not moving and len(places(known)) == 1:
-        if not known[0].operation:
-            alone = "no rank is in a call of torch.distributed" if len(known) > 1 else "it is in no call of torch.distributed"
-            return Undecided("all-wait", "%s, and nothing moves: %s." % (capital(said(known)), alone), next=_LINE)
-        because = "%s, and nothing moves: stacks do not show which of them made a different call before, or passed a different size." % capital(
-            said(known)
-        )
-        return Undecided("all-wait", because, next=_cards(known) + _ARMED)
+        if known[0].operation:
+            template = (
+                "{ranks:capital}, and nothing moves: stacks do not show which of them made a different call before, or passed a different size."
+            )
+            return Undecided("all-wait", say(template, ranks=said(known)), next=joined([_cards(known), _ARMED]))
+        template = "{ranks:capital}, and nothing moves: it is in no call of torch.distributed."
+        if len(known) > 1:
+            template = "{ranks:capital}, and nothing moves: no rank is in a call of torch.distributed."
+        return Undecided("all-wait", say(template, ranks=said(known)), next=_LINE)
     if len(moving) == len(known):
-        because = "All ranks that could be read have moved or computed within %.0f s: %s. Looks do not prove that the job is healthy." % (
-            apart,
-            said(known),
+        because = say(
+            "All ranks that could be read have moved or computed within {seconds:.0f} s: {ranks}. Looks do not prove that the job is healthy.",
+            seconds=apart,
+            ranks=said(known),
         )
         return Undecided("at-work", because, next=_AGAIN)
-    return Undecided("looked-at", "%s; looks within %.0f s do not show more." % (capital(said(known)), apart), next=_AGAIN)
+    because = say("{ranks:capital}; looks within {seconds:.0f} s do not show more.", ranks=said(known), seconds=apart)
+    return Undecided("looked-at", because, next=_AGAIN)
 
 
 def _cards(known: Sequence[Stance]) -> str:
     """Return how to ask the cards that the ranks have open: what they wait for may be a kernel on a card."""
     files = {card[len("/dev/") :] for stance in known for card in stance.last.cards}
     tools = sorted({kind.smi for kind in map(accelerators.by_device_file, files) if kind is not None and kind.smi})
-    return "Ask the cards whether they compute, and the kernel for their errors: %s; dmesg -T. " % "; ".join(tools) if tools else ""
+    if not tools:
+        return ""
+    return say(
+        "Ask the cards whether they compute, and the kernel for their errors: {tools}; dmesg -T.",
+        tools=listed([quoted(tool) for tool in tools], by="; "),
+    )
 
 
 def _unread(among: Sequence[Stance]) -> Iterator[Undecided]:
@@ -334,5 +371,10 @@ def _unread(among: Sequence[Stance]) -> Iterator[Undecided]:
         if not stance.known and stance.last.state not in GONE:
             alike.setdefault((re.sub(r"process \d+ ", "its process ", stance.last.problem), stance.last.allow), []).append(stance.rank)
     for (why, allow), ranks in alike.items():
-        then = "Then look again: %s" % allow if allow else _AGAIN
-        yield Undecided("no-stacks", "The stack of %s could not be read: %s." % (named(ranks), why or "py-spy gave none"), next=then)
+        then = say("Then look again: {how}", how=quoted(allow)) if allow else _AGAIN
+        because = say(
+            "The stack of {who} could not be read: {why}.",
+            who=named(ranks),
+            why=quoted(why) if why else say("py-spy gave none"),
+        )
+        yield Undecided("no-stacks", because, next=then)

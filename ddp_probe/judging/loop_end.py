@@ -14,6 +14,7 @@ from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.standing.arms import tree
+from ddp_probe.wording.text import Text, say
 
 _Loop = Union[ast.For, ast.AsyncFor]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -36,13 +37,14 @@ def exchanged_unequally(stuck: Sequence[Standing], others: Sequence[Standing]) -
     return passes.pop() if stuck and others and len(passes) == 1 and wait else 0
 
 
-def unequal(stuck: Sequence[int], others: Sequence[int]) -> Tuple[Sequence[int], str]:
+def unequal(stuck: Sequence[int], others: Sequence[int]) -> Tuple[Sequence[int], Text]:
     """Return who is to blame for an exchange of gradients that only some ranks make, the fewer or both sides, and say so."""
     blame = sorted((stuck, others), key=len)[0] if len(stuck) != len(others) else sorted([*stuck, *others])
-    return blame, "one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that bypasses DDP"
+    how = say("one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that bypasses DDP")
+    return blame, how
 
 
-UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backward pass on what the wrapped model returned."
+UNEQUAL = say("Let all ranks call no_sync() in the same steps, and make each backward pass on what the wrapped model returned.")
 
 
 def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:

@@ -4,11 +4,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging import card_use
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.words import at, size
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, listed, quoted, size
 
 MIB = 1 << 20
 NEARLY = 0.9
@@ -78,11 +79,16 @@ def site_of(process: LoggedProcess, call: StateLine) -> Optional[Site]:
     return min(made)[2] if made else None
 
 
-def between(process: LoggedProcess, before: Optional[StateLine], after: StateLine) -> str:
+def between(process: LoggedProcess, before: Optional[StateLine], after: StateLine) -> Text:
     """Say when something grew: between two lines, and at which line of the job if the later one was written at a call."""
-    since = "after '%s' and before" % before.begin.when if before is not None else "before"
-    step = ", by step %d" % after.begin.step if after.begin.step and not event_of(after) else ""
-    return "%s '%s'%s%s" % (since, after.begin.when, at(site_of(process, after)), step)
+    step = ""
+    if after.begin.step and not event_of(after):
+        step = say(", by step {number}", number=after.begin.step)
+    end, where = quoted(after.begin.when), at(site_of(process, after))
+    if before is None:
+        return say("before '{end}'{at}{step}", end=end, at=where, step=step)
+    template = "after '{begin}' and before '{end}'{at}{step}"
+    return say(template, begin=quoted(before.begin.when), end=end, at=where, step=step)
 
 
 def system(process: LoggedProcess) -> Iterator[Tuple[StateLine, schema.HostState]]:
@@ -90,6 +96,9 @@ def system(process: LoggedProcess) -> Iterator[Tuple[StateLine, schema.HostState
     for call in states(process):
         if call.begin.system is not None:
             yield call, call.begin.system
+
+
+_WHAT = {"host": say("host")}
 
 
 class NearLimit(NamedTuple):
@@ -128,22 +137,22 @@ def _used(process: LoggedProcess) -> Iterator[NearLimit]:
             yield NearLimit("/dev/shm", state.shm_size - state.shm_free, state.shm_size, call, process)  # noqa: S108  # its name
 
 
-def near(run: Run) -> Dict[str, str]:
+def near(run: Run) -> Dict[str, Text]:
     """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool reports the card's size, or of its host."""
-    texts: Dict[str, List[str]] = {}
+    texts: Dict[str, List[Text]] = {}
     for host in card_use.loads_by_host(run):
         for card in host.last.begin.cards:
             here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
             for process in [process for process in host.ranks if process.rank in here]:
                 held = main_device(process)
                 if held is not None and held[1] >= NEARLY * there:
-                    texts.setdefault(process.file, []).append(_part("card", held[1], there))
+                    texts.setdefault(process.file, []).append(_part(say("card"), held[1], there))
     limits = near_limits(run)
     for process in run.processes if limits else ():
         for near_limit in limits.get(process.host, ()):
-            texts.setdefault(process.file, []).append(_part(near_limit.what, near_limit.used, near_limit.there))
-    return {file: ", ".join(parts) for file, parts in texts.items()}
+            texts.setdefault(process.file, []).append(_part(_WHAT.get(near_limit.what, near_limit.what), near_limit.used, near_limit.there))
+    return {file: listed(parts) for file, parts in texts.items()}
 
 
-def _part(what: str, used: int, there: int) -> str:
-    return "%s %d %% of %s" % (what, 100 * used // there, size(there))
+def _part(what: str, used: int, there: int) -> Text:
+    return say("{what} {percent} % of {limit}", what=what, percent=100 * used // there, limit=size(there))

@@ -5,10 +5,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
-from ddp_probe.judging.words import at, capital, named, ordinal
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, listed, named, ordinal, quoted
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
@@ -43,30 +44,40 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
     site = first.begin.site
-    what = changed(first.begin.before, first.begin.after)
+    verdict = say(
+        "The job succeeded because DDP_PROBE_FIX={fix} changed a call{at} on {who}: {change}, because {why}.",
+        fix=remedy,
+        at=at(site),
+        who=named(ranks),
+        change=changed(first.begin.before, first.begin.after),
+        why=quoted(first.begin.because),
+    )
     return rule.found(
         ranks=ranks,
-        verdict="The job succeeded because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
-        % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
+        verdict=verdict,
         evidence=[shown(call, changed(call.begin.before, call.begin.after)) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
-        remedy=first.begin.for_good or rule.remedy,
+        remedy=quoted(first.begin.for_good),
         change=for_good,
         severity=WARNING,
         fix=remedy,
     )
 
 
-def changed(before: Dict[str, str], after: Dict[str, str]) -> str:
+def changed(before: Dict[str, str], after: Dict[str, str]) -> Text:
     """Say what a remedy changed; a call that it left out has nothing after."""
     if not after:
-        return "%s was skipped" % ", ".join("%s(%s)" % pair for pair in before.items())
-    return "%s became %s" % tuple(", ".join("%s=%s" % pair for pair in values.items()) or "nothing" for values in (before, after))
+        return say("{call} was skipped", call=listed([quoted("%s(%s)" % pair) for pair in before.items()]))
+    return say("{before} became {after}", before=_settings(before), after=_settings(after))
+
+
+def _settings(values: Dict[str, str]) -> Text:
+    return listed([quoted("%s=%s" % pair) for pair in values.items()]) if values else say("nothing")
 
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
 
-_NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cause may return."
+_NEXT = say("python -m ddp_probe logs shows that start as well, by its time; its cause may return.")
 
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
@@ -74,12 +85,14 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
     last = ordinal(len(run.earlier_generations))
     for number, attempt in enumerate(run.earlier_generations):
         diagnosis = judge(attempt)
-        lead = "The job succeeded at its %s start; the %s start failed" % (last, ordinal(number))
+        template = "The job succeeded at its {last} start; the {failed} start failed: {why}"
         if diagnosis.findings:
             cause = diagnosis.findings[0]
-            yield replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
+            verdict = say(template, last=last, failed=ordinal(number), why=cause.verdict)
+            yield replace(cause, severity=WARNING, verdict=verdict)
         elif diagnosis.undecided:
-            yield Undecided("failed-start", "%s: %s" % (lead, diagnosis.undecided[0].because), next=_NEXT)
+            because = say(template, last=last, failed=ordinal(number), why=diagnosis.undecided[0].because)
+            yield Undecided("failed-start", because, next=_NEXT)
 
 
 # A job that failed, and had survived other failures before: those stay on the page as what they are, below the cause.
@@ -94,8 +107,12 @@ def note_survived(run: Run, findings: Sequence[Finding]) -> None:
     for failure in run.failures:
         if failure.process is not None and not (failure.fatal or failure.consequence or id(failure) in known):
             alike.setdefault((failure.said(120).rstrip("."), at(failure.site)), []).append(failure)
-    for (said, where), failures in list(alike.items())[:_MOST]:
-        who = capital(named(sorted({failure.rank for failure in failures if failure.rank is not None})))
-        note = "%s caught %s%s, and went on: nothing shows that what failed later follows from it." % (who, said, where)
+    for (error, where), failures in list(alike.items())[:_MOST]:
+        note = say(
+            "{who:capital} caught {error}{at}, and went on: nothing shows that what failed later follows from it.",
+            who=named([failure.rank for failure in failures if failure.rank is not None]),
+            error=quoted(error),
+            at=where,
+        )
         if note not in run.inventory.notes:
             run.inventory.notes.append(note)

@@ -10,8 +10,8 @@ from ddp_probe.judging.disagreements import disagreements
 from ddp_probe.judging.ledgers import ledger_off, standings_of
 from ddp_probe.judging.parted import so_far
 from ddp_probe.judging.rule import Undecided
-from ddp_probe.judging.waiting import joined, stood
-from ddp_probe.judging.words import by_number, clock, counted, listed, named, place, subject
+from ddp_probe.judging.waiting import joined as is_in_a_group
+from ddp_probe.judging.waiting import stood
 from ddp_probe.reading import job_line as carried
 from ddp_probe.reading import proc_files
 from ddp_probe.reading.failures import INTERRUPTED
@@ -22,9 +22,17 @@ from ddp_probe.reading.process_files import NO_EVENT
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import capital, clock, counted, listed, named, place, quoted
 
 _SHOWN = 4  # Ranks whose place is said.
-_STATES = {"R": "computing", "S": "asleep", "D": "waiting for a disk or a device", "T": "stopped", "t": "stopped by a debugger"}
+_STATES = {
+    "R": say("computing"),
+    "S": say("asleep"),
+    "D": say("waiting for a disk or a device"),
+    "T": say("stopped"),
+    "t": say("stopped by a debugger"),
+}
 
 
 def open_questions(run: Run, undecideds: Sequence[Undecided]) -> List[Undecided]:
@@ -41,17 +49,18 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
     for gap, processes in proof.gaps(run):
         if explained and _followed(gap, processes, run, known):
             continue
-        yield Undecided(gap.slug, proof.sentence(gap, processes) + _stood(gap, processes, run), next=gap.next)
+        because = joined([proof.sentence(gap, processes), *_stood(gap, processes, run)])
+        yield Undecided(gap.slug, because, next=gap.next)
 
 
-def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
+def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> List[str]:
     """Say where the ranks without an end line were, or are if all wait: look first at a rank that is elsewhere."""
     runs = gap.slug == proof.RUNNING
     parting = so_far(run) if runs else ""
     if parting:
-        return " %s" % parting
+        return [parting]
     if gap.slug != proof.NO_END and not (runs and all(map(_by_stack, processes))):
-        return ""
+        return []
     known = standings_of(run).ranks
     places: Dict[str, List[int]] = {}
     for process in processes:
@@ -59,18 +68,23 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
         if where and process.rank is not None:
             places.setdefault(where, []).append(process.rank)
     left = {standing.left.how for standing in known.values() if standing.left is not None}
-    sentences = []
-    for where, ranks in places.items():
-        verbs = ("is", "are") if runs else ("was", "were")
-        sentences.append("%s %s." % (subject(ranks, *(() if where in left else verbs)), where))
-    return " " + " ".join(sentences[:_SHOWN]) if sentences else ""
+    sentences: List[str] = []
+    for where, ranks in list(places.items())[:_SHOWN]:
+        who = named(ranks)
+        if where in left:
+            sentences.append(say("{who:capital} {how}.", who=who, how=where))
+        elif runs:
+            sentences.append(say("{who:capital} {who:is|are} {where}.", who=who, where=where))
+        else:
+            sentences.append(say("{who:capital} {who:was|were} {where}.", who=who, where=where))
+    return sentences
 
 
 def _by_stack(process: LoggedProcess) -> str:
     """Return the line of the job at which a process reported that it waits; empty if it has moved on since, or reported nothing."""
     call, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
     line = job_line(main_frames(call.begin.threads)) if call is not None and (over is None or over.when < call.when) else None
-    return "" if line is None else "at %s in %s" % (place(line), line.function)
+    return "" if line is None else say("at {where} in {function}", where=place(line), function=line.function)
 
 
 def _followed(gap: proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
@@ -86,35 +100,52 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         return
     if run.inventory.unreadable and not run.launchers:
         file, why = next(iter(run.inventory.unreadable.items()))
-        more = len(run.inventory.unreadable) - 1
-        said = "%s (%s)%s" % (why.rstrip("."), os.path.basename(file) or file, " and %d more" % more if more else "")
-        yield Undecided("unreadable", "The files of the run cannot be read: %s." % said, next=_readable(why))
+        yield Undecided("unreadable", _unreadable(file, why, len(run.inventory.unreadable) - 1), next=_readable(why))
         return
-    none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.begin.asked == 0]
-    if none:
-        where = place(none[0].site)
-        yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=proof.NEXT_NONE_ASKED)
-        return
-    failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
-    sentences = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
     calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
+    none = [call for call in calls if call.begin.asked == 0]
+    if none:
+        because = say("No rank was started: the launch was asked for 0 processes at {where}.", where=place(none[0].site))
+        yield Undecided("no-rank-wrote", because, next=proof.NEXT_NONE_ASKED)
+        return
+    ends = [launcher.end for launcher in run.launchers]
+    failures = [end.failure for end in ends if end is not None and end.failure is not None]
     running = dict(_running(run))
-    if running and not sentences:
-        states = listed(["process %d is %s" % (pid, _STATES.get(state, "in state " + state)) for pid, state in running.items()], 4)
-        because = "No rank left a file, and %s: torch is not imported there yet, or the probe was not loaded." % states
-        yield Undecided("no-rank-wrote", because, next=proof.NEXT_RUNS % next(iter(running)))
+    if running and not failures:
+        states = listed([_in_state(pid, state) for pid, state in running.items()], 4)
+        because = say("No rank left a file, and {states}: torch is not imported there yet, or the probe was not loaded.", states=states)
+        then = say("See where they are: python -m ddp_probe attach {pid}.", pid=next(iter(running)))
+        yield Undecided("no-rank-wrote", because, next=then)
         return
-    if calls and not sentences and all(call.end is not None and call.failure is None for call in calls):
-        started = counted(sum(call.begin.asked or 0 for call in calls), "process", "processes")
-        where = place(calls[0].site)
-        yield Undecided(
-            "no-rank-wrote",
-            "The launch of %s at %s returned without an error, but none created a process group." % (started, where),
-            next=proof.NEXT_NO_GROUP,
+    if calls and not failures and all(call.end is not None and call.failure is None for call in calls):
+        because = say(
+            "The launch of {processes} at {where} returned without an error, but none created a process group.",
+            processes=counted(sum(call.begin.asked or 0 for call in calls), "process", "processes"),
+            where=place(calls[0].site),
         )
+        yield Undecided("no-rank-wrote", because, next=proof.NEXT_NO_GROUP)
         return
-    what = sentences[0] if sentences else "there is only its launcher's" if run.launchers else "there is no readable one"
-    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=proof.NEXT_EARLY if run.launchers else proof.NEXT_OTHER_RUN)
+    if failures:
+        because = say("No rank left a file: its launcher failed with {error}.", error=_error(failures[0]))
+    elif run.launchers:
+        because = say("No rank left a file: there is only its launcher's.")
+    else:
+        because = say("No rank left a file: there is no readable one.")
+    then = proof.NEXT_EARLY if run.launchers else proof.NEXT_OTHER_RUN
+    yield Undecided("no-rank-wrote", because, next=then)
+
+
+def _unreadable(file: str, why: str, more: int) -> Text:
+    reason, name = quoted(why.rstrip(".")), quoted(os.path.basename(file) or file)
+    if more:
+        return say("The files of the run cannot be read: {why} ({file}) and {more} more.", why=reason, file=name, more=more)
+    return say("The files of the run cannot be read: {why} ({file}).", why=reason, file=name)
+
+
+def _in_state(pid: int, state: str) -> Text:
+    if state in _STATES:
+        return say("process {pid} is {state}", pid=pid, state=_STATES[state])
+    return say("process {pid} is in state {state}", pid=pid, state=state)
 
 
 def _running(run: Run) -> Iterator[Tuple[int, str]]:
@@ -127,7 +158,7 @@ def _running(run: Run) -> Iterator[Tuple[int, str]]:
                 yield pid, now.state
 
 
-def _readable(why: str) -> str:
+def _readable(why: str) -> Text:
     return proof.NEXT_EARLY if why == NO_EVENT else proof.NEXT_UNREADABLE
 
 
@@ -142,33 +173,44 @@ def _missing(run: Run) -> Iterator[Undecided]:
     closed = {rank: file for file in run.inventory.unreadable for rank in [_rank_of(file)] if rank is not None and rank in run.missing}
     for rank, file in sorted(closed.items()):
         why = run.inventory.unreadable[file]
-        said = "The file of rank %d cannot be read: %s (%s)." % (rank, why.rstrip("."), os.path.basename(file))
-        yield Undecided("unreadable", said, next=_readable(why))
+        because = say(
+            "The file of rank {rank} cannot be read: {why} ({file}).",
+            rank=rank,
+            why=quoted(why.rstrip(".")),
+            file=quoted(os.path.basename(file)),
+        )
+        yield Undecided("unreadable", because, next=_readable(why))
     missing = [rank for rank in run.missing if rank not in closed]
     if not missing:
         return
     ends = {run.death(rank) for rank in missing}
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
-    how = "; the launcher reports exit code %s" % ", ".join(codes) if codes else ""
-    what = "left no file" if not run.astray else by_number(missing, "has", "have") + " no file here, although the launcher reports one"
-    yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=proof.NEXT_MISSING)
+    how: str = say("; the launcher reports exit code {codes}", codes=listed(codes)) if codes else ""
+    template = "{who:capital} left no file, of {expected} expected{how}."
+    if run.astray:
+        template = "{who:capital} {who:has|have} no file here, although the launcher reports one, of {expected} expected{how}."
+    because = say(template, who=named(missing), expected=run.expected, how=how)
+    yield Undecided("missing-ranks", because, next=proof.NEXT_MISSING)
 
 
 def _without_ledger(run: Run) -> Iterator[Undecided]:
     """Yield the ranks of a group without a file, or without the ledger that they should have: calls that differ may be silent."""
     absent = sorted(standings_of(run).unknown - set(run.ranks))
     if absent:
-        sentence = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
-        yield Undecided("missing-ranks", sentence, next=proof.NEXT_MISSING)
+        because = say("{who:capital} left no file, and the ledgers of others hold a group with {who}.", who=named(absent))
+        yield Undecided("missing-ranks", because, next=proof.NEXT_MISSING)
     lost = [process.rank for process in run.processes if process.rank is not None and _lacks_ledger(process)]
     if lost:
-        said = "%s no complete ledger here" % subject(lost, "has", "have")
-        yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=proof.NEXT_LEDGER)
+        because = say(
+            "{who:capital} {who:has|have} no complete ledger here: it is not known whether all ranks made the same calls.",
+            who=named(lost),
+        )
+        yield Undecided("no-ledger", because, next=proof.NEXT_LEDGER)
 
 
 def _lacks_ledger(process: LoggedProcess) -> bool:
     """Tell whether a rank was in a group with others and wrote a ledger, of which nothing, or not all, is here."""
-    if process.last_world_size == 1 or not joined(process) or ledger_off(process):
+    if process.last_world_size == 1 or not is_in_a_group(process) or ledger_off(process):
         return False
     return process.ledger is None or bool(process.ledger.problem)
 
@@ -182,15 +224,19 @@ def unseen(run: Run) -> Undecided:
     """Say which ranks are on hosts without a file here, and how to read them with the rest."""
     beside = os.path.join(os.path.dirname(os.path.normpath(run.folders[0])) if run.folders else "ddp_probe_runs", "2*")
     near = os.path.relpath(beside) if beside.startswith(os.getcwd() + os.sep) else beside
-    who = subject(run.elsewhere, "is on another host", "are on other hosts")
-    return Undecided(
-        "not-seen",
-        "%s, without a file here: it is not known whether all went well there." % who,
-        next="Start gather again on all hosts: what has arrived is kept, and the rest is added."
-        if run.not_gathered
-        else "The folders of those hosts belong to this run. Start 'python -m ddp_probe gather' as a job of one process on each host, "
-        "which brings them together; or copy them beside it, and name them all: python -m ddp_probe report %s" % near,
+    because = say(
+        "{who:capital} {who:is on another host|are on other hosts}, without a file here: it is not known whether all went well there.",
+        who=named(run.elsewhere),
     )
+    if run.not_gathered:
+        then = say("Start gather again on all hosts: what has arrived is kept, and the rest is added.")
+    else:
+        then = say(
+            "The folders of those hosts belong to this run. Start 'python -m ddp_probe gather' as a job of one process on each "
+            "host, which brings them together; or copy them beside it, and name them all: python -m ddp_probe report {folders}",
+            folders=quoted(near),
+        )
+    return Undecided("not-seen", because, next=then)
 
 
 def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
@@ -199,20 +245,45 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
     if known and all(failure.consequence for failure in fatal):
         return
     failures = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
-    for (text, site), alike in _alike(failures)[:3]:
-        ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
-        who = subject(ranks) if ranks else alike[0].at.file
-        where = " at %s" % site if site else " (%s:%d)" % alike[0].at
-        then = proof.NEXT_FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
-        yield Undecided("unrecognised-failure", "%s failed with %s%s, and no rule knows the cause." % (who, text, where), next=then)
+    for alike in _alike(failures)[:3]:
+        yield Undecided("unrecognised-failure", _unknown(alike), next=_traceback(alike))
+
+
+def _unknown(alike: Sequence[Failed]) -> Text:
+    ranks, first = _ranks(alike), alike[0]
+    who = capital(named(ranks)) if ranks else quoted(first.at.file)
+    error = quoted(first.said(200))
+    if first.site:
+        template = "{who} failed with {error} at {where}, and no rule knows the cause."
+        return say(template, who=who, error=error, where=place(first.site))
+    template = "{who} failed with {error} ({where}), and no rule knows the cause."
+    return say(template, who=who, error=error, where=_line_of_log(first))
+
+
+def _traceback(alike: Sequence[Failed]) -> Text:
+    ranks, first = _ranks(alike), alike[0]
+    logs = quoted("python -m ddp_probe logs" + (" --rank %d" % ranks[0] if ranks else ""))
+    if first.site:
+        template = "Start at {where}; the whole traceback is in {log}, and {logs} shows what was done before."
+        return say(template, where=place(first.site), log=_line_of_log(first), logs=logs)
+    template = "Start at its last line; the whole traceback is in {log}, and {logs} shows what was done before."
+    return say(template, log=_line_of_log(first), logs=logs)
+
+
+def _line_of_log(failure: Failed) -> Text:
+    return place(schema.Site(failure.at.file, failure.at.line))
+
+
+def _ranks(failures: Sequence[Failed]) -> List[int]:
+    return sorted({failure.rank for failure in failures if failure.rank is not None})
 
 
 def _interrupted(run: Run) -> Iterator[Undecided]:
     """Say where each rank was when a person ended the job: that is the line where it hung, if it did."""
     stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
     for where, alike in _places(stopped)[:6]:
-        who = subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were")
-        yield Undecided("interrupted", "%s interrupted %s." % (who, where), next=proof.NEXT_HUNG)
+        because = say("{who:capital} {who:was|were} interrupted {where}.", who=named(_ranks(alike)), where=where)
+        yield Undecided("interrupted", because, next=proof.NEXT_HUNG)
 
 
 def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
@@ -229,23 +300,29 @@ def _launch(run: Run) -> Iterator[Undecided]:
         failure = launcher.end.failure if launcher.end is not None and launcher.end.failure is not None else next(iter(calls), None)
         code = getattr(launcher.end, "exit_code", None)
         if failure is not None:
-            how = "failed with %s" % _said(failure)
-            yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=proof.NEXT_LAUNCHER)
+            because = say("The launcher on {host} failed with {error}", host=quoted(launcher.host), error=_error(failure))
+            yield Undecided("launch-failed", because, next=proof.NEXT_LAUNCHER)
         elif code:
-            how = "ended with exit code %d, and every rank with 0" % code
-            yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=proof.NEXT_LAUNCHER)
+            because = say(
+                "The launcher on {host} ended with exit code {code}, and every rank with 0.",
+                host=quoted(launcher.host),
+                code=code,
+            )
+            yield Undecided("launch-failed", because, next=proof.NEXT_LAUNCHER)
 
 
-def _said(failure: Failure) -> str:
-    return one_line(failure.type, failure.message, carried.inside(failure.message, failure.cause_message, failure.cause), 300)
+def _error(failure: Failure) -> Text:
+    inner = carried.inside(failure.message, failure.cause_message, failure.cause)
+    return quoted(one_line(failure.type, failure.message, inner, 300))
 
 
-def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Failed]]]:
+def _alike(failures: Sequence[Failed]) -> List[List[Failed]]:
+    """Return the failures with one text at one line together."""
     groups: Dict[Tuple[str, str], List[Failed]] = {}
     for failure in failures:
         site = "%s:%d" % (failure.site.file, failure.site.line) if failure.site else ""
         groups.setdefault((failure.said(200), site), []).append(failure)
-    return list(groups.items())
+    return list(groups.values())
 
 
 def _waiting(run: Run) -> Iterator[Undecided]:
@@ -256,11 +333,21 @@ def _waiting(run: Run) -> Iterator[Undecided]:
         if call is not None:
             site = place(call.site)
             groups.setdefault((call.name, site), []).append((process, call))
-    for (name, site), inside in groups.items():
+    for (name, where), inside in groups.items():
         since = min(call.when for _, call in inside)
-        ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
-        then = proof.NEXT_WAITING % inside[0][0].pid
-        yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
+        because = say(
+            "{who:capital} did not return from {call} at {where}, since {when}.",
+            who=named([process.rank for process, _ in inside if process.rank is not None]),
+            call=name,
+            where=where,
+            when=clock(since),
+        )
+        then = say(
+            "Look at the ranks that are missing: these may wait for them. If it still runs, python -m ddp_probe attach {pid} "
+            "shows where each stands.",
+            pid=inside[0][0].pid,
+        )
+        yield Undecided("waiting", because, next=then)
 
 
 def _texts(run: Run) -> Iterator[Undecided]:
@@ -268,10 +355,8 @@ def _texts(run: Run) -> Iterator[Undecided]:
         return
     empty = [os.path.basename(log.file) for log in run.texts if not log.lines]
     if empty:
-        yield Undecided("empty-log", "%s %s empty." % (", ".join(empty[:3]), "is" if len(empty) == 1 else "are"), next=proof.NEXT_EMPTY)
+        because = say("{files} {count:is|are} empty.", files=listed([quoted(file) for file in empty[:3]]), count=len(empty))
+        yield Undecided("empty-log", because, next=proof.NEXT_EMPTY)
     elif run.texts:
-        yield Undecided(
-            "plain-log",
-            "The log holds no known failure, but only the probe's files can show that all ranks finished normally.",
-            next=proof.NEXT_TRACED,
-        )
+        because = say("The log holds no known failure, but only the probe's files can show that all ranks finished normally.")
+        yield Undecided("plain-log", because, next=proof.NEXT_TRACED)

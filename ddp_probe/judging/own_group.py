@@ -7,6 +7,7 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator
+from ddp_probe.wording.text import Text, say
 
 _NO_CUDA = "not torch.cuda.is_available()"
 _OF_CUDA = frozenset(backend for each in ACCELERATORS if each.name in ("cuda", "rocm") for backend in each.backends)
@@ -35,11 +36,13 @@ def places(process: LoggedProcess, launcher: str) -> Tuple[List[str], List[str]]
     return [*lines, _PORT], ["os", "subprocess"] if launcher == "slurm" else ["os"]
 
 
-def notes(process: LoggedProcess, launcher: str) -> List[str]:
+def notes(process: LoggedProcess, launcher: str) -> List[Text]:
     """Return what such lines do not know."""
     set_ = process.started.environment
     several = launcher == "mpi" and set_.get("OMPI_COMM_WORLD_LOCAL_SIZE") != set_.get("OMPI_COMM_WORLD_SIZE") and not set_.get("MASTER_ADDR")
-    return ["MPI does not give the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>."] if several else []
+    if not several:
+        return []
+    return [say("MPI does not give the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>.")]
 
 
 def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDist]") -> change.Change:
@@ -55,7 +58,7 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
     needed = tuple(dict.fromkeys([*imports, "torch.distributed"]))
     if _in_a_runner(call):
         made: change.Edit = change.Lines(call.site, tuple(lines), needed, _NO_CUDA)
-        return [made, "The Runner uses an existing group.", *notes(process, launcher)]
+        return [made, say("The Runner uses an existing group."), *notes(process, launcher)]
     bare = change.Instead(call.site, change.INIT_DIST, "torch.cuda.is_available()", tuple(lines), needed, "init_dist")
     return [bare, *notes(process, launcher)]
 

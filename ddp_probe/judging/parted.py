@@ -8,7 +8,6 @@ from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
 from ddp_probe.judging.rule import Evidence
 from ddp_probe.judging.waiting import PEER_GONE, waited
-from ddp_probe.judging.words import at, by_number, capital, clock, counted, listed, named
 from ddp_probe.reading import alive, rank_stacks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
@@ -24,6 +23,7 @@ from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
+from ddp_probe.wording.words import at, by_number, capital, clock, counted, listed, named
 
 _LINES = 3  # Lines of each side.
 _MOST = 6  # Pieces of evidence about a sequence.

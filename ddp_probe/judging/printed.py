@@ -2,14 +2,16 @@
 
 import re
 from functools import cached_property, lru_cache
+from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, failed, first_of, line
-from ddp_probe.judging.words import cut
+from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, constant, failed, first_of, line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import Text
+from ddp_probe.wording.words import cut, quoted
 
 _GAPS = {"[^\\n]*": False, "[^\\n]*?": False, ".*": True, ".*?": True}  # Whether it reaches over the end of a line.
 _REACH = {")": 20, "\\s": 60, "\\d": 30}  # The most that a repetition which is not a gap may match.
@@ -286,7 +288,9 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     candidates = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
     decisive = [match for match in candidates if not match.printed.next]
     if not decisive:
-        yield from (rule.undecided(_verdict(rule, match), [match.failure for match in candidates], match.printed.next) for match in candidates[:1])
+        for match in candidates[:1]:
+            failures = [candidate.failure for candidate in candidates]
+            yield rule.undecided(verdict_of(rule, match), failures, constant(match.printed.next))
         return
     first = decisive[0]
     ranks = {rank for match in decisive for rank in _ranks(match)}
@@ -295,7 +299,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
         ranks = set(root_cause(log.text for log in run.texts if log.file == first.failure.at.file))
     yield rule.found(
         ranks=sorted(ranks),
-        verdict=_verdict(rule, first),
+        verdict=verdict_of(rule, first),
         evidence=first_of([_shown(match) for match in _first_of_each_rank(decisive)]),
         when=first.failure.when if from_probe else float(_line(first)),
         explains=[match.failure for match in decisive],
@@ -331,14 +335,13 @@ def _ranks(match: Match) -> List[int]:
     return [] if nobody or match.failure.rank is None else [match.failure.rank]
 
 
-def _verdict(rule: Rule, match: Match) -> str:
-    said: Optional[str] = match.printed.says and match.printed.says.format_map(_Groups(match.found.groupdict(default="?")))
-    return said or rule.title
-
-
-class _Groups(dict):  # type: ignore[type-arg]  # format_map asks for a mapping; a name that a text lacks stays a question mark
-    def __missing__(self, key: str) -> str:
-        return "?"
+def verdict_of(rule: Rule, match: Match) -> Text:
+    """Return what a text says, with what its groups hold; a name that it lacks is a question mark. Without words, the rule's title."""
+    if not match.printed.says:
+        return constant(rule.title)
+    groups = match.found.groupdict(default="?")
+    names = [name for _, name, _, _ in Formatter().parse(match.printed.says) if name]
+    return Text(match.printed.says, {name: quoted(groups.get(name, "?")) for name in names})
 
 
 # The rank that a plain log names as the first to fail, if the lines of the failure do not show which rank printed them.

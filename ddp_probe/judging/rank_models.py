@@ -14,6 +14,8 @@ from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _WRAPPERS = ("DistributedDataParallel", "MMDistributedDataParallel")
@@ -102,13 +104,22 @@ def difference(run: Run, wrapped: Wrapped, other: Wrapped) -> str:
     here, there = wrapped.process.rank, other.process.rank
     for index, (left, right) in enumerate(zip(mine, theirs)):
         if left != right:
-            return "parameter %d is %s on rank %s and %s on rank %s" % (index, _described(left, right), here, _described(right, left), there)
+            return say(
+                "parameter {number} is {here} on rank {rank} and {there} on rank {other}",
+                number=index,
+                here=_described(left, right),
+                rank=here,
+                there=_described(right, left),
+                other=there,
+            )
     shorter = min(len(mine), len(theirs))
     if len(mine) == len(theirs) or shorter < min(wrapped.placement.parameters, other.placement.parameters):
         return ""
     name, shape = (mine if len(mine) > len(theirs) else theirs)[shorter][:2]
     ranks = (here, there) if len(mine) > len(theirs) else (there, here)
-    return "%s %s is on rank %s and not on rank %s" % (name, list(shape), *ranks)
+    parameter = quoted("%s %s" % (name, list(shape)))
+    template = "{parameter} is on rank {rank} and not on rank {other}"
+    return say(template, parameter=parameter, rank=ranks[0], other=ranks[1])
 
 
 def listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
@@ -117,13 +128,13 @@ def listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
     return rows if rows is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]
 
 
-def _described(here: Parameter, other: Parameter) -> str:
-    words = "%s %s" % (here[0], list(here[1]))
+def _described(here: Parameter, other: Parameter) -> Text:
+    code = "%s %s" % (here[0], list(here[1]))
     if here[2] != other[2]:
-        words += " " + here[2]
-    if here[3] != other[3]:
-        words += " (trained)" if here[3] else " (frozen)"
-    return words
+        code += " " + here[2]
+    if here[3] == other[3]:
+        return quoted(code)
+    return say("{parameter} (trained)" if here[3] else "{parameter} (frozen)", parameter=quoted(code))
 
 
 # The models of ranks side by side: which parameters the usual model and another one do not have in common.
@@ -186,7 +197,8 @@ def _row(name: str, here: Optional[Parameter], there: Optional[Parameter]) -> Pa
 def _text(parameter: Optional[Parameter]) -> str:
     if parameter is None:
         return ""
-    return "%s %s%s" % (list(parameter[1]), parameter[2], "" if parameter[3] else ", frozen")
+    code = quoted("%s %s" % (list(parameter[1]), parameter[2]))
+    return code if parameter[3] else say("{parameter}, frozen", parameter=code)
 
 
 def _moved(here: Sequence[Parameter], there: Sequence[Parameter]) -> List[ParameterPair]:
@@ -194,7 +206,11 @@ def _moved(here: Sequence[Parameter], there: Sequence[Parameter]) -> List[Parame
     for number, parameter in enumerate(there):
         places[parameter[0]] = (places.get(parameter[0], (-1, -1))[0], number)
     rows = [(name, *pair) for name, pair in places.items() if pair[0] != pair[1] and -1 not in pair]
-    return [ParameterPair(name, "number %d" % mine, "number %d" % theirs) for name, mine, theirs in rows]
+    return [ParameterPair(name, _number(mine), _number(theirs)) for name, mine, theirs in rows]
+
+
+def _number(number: int) -> Text:
+    return say("number {number}", number=number)
 
 
 # What torch prints when it compares the collectives of two ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL).

@@ -12,7 +12,6 @@ from ddp_probe.judging import rule
 from ddp_probe.judging.ledgers import Standing, called, described, standings_of
 from ddp_probe.judging.parted import split
 from ddp_probe.judging.rule import Evidence, Finding
-from ddp_probe.judging.words import at
 from ddp_probe.reading import flight_recorder
 from ddp_probe.reading.flight_recorder import RecorderEntry, Recording
 from ddp_probe.reading.job_line import own_frames
@@ -22,18 +21,33 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.splits import Split, record
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, listed, quoted
 
 _SIDE = 3  # Dumps that are read on each side, at most.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.
 _COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # Named so in the recorder too, on every backend.
+_STATES = {
+    "": say("in an unknown state"),
+    "scheduled": say("scheduled"),
+    "started": say("started"),
+    "completed": say("completed"),
+}
 _LOWER = {rule.HIGH: rule.MEDIUM, rule.MEDIUM: rule.LOW}
+
+
+class DumpEvidence(NamedTuple):
+    """What a dump says, as evidence of its rank."""
+
+    said: str
+    evidence: Evidence
 
 
 class DumpAnswer(NamedTuple):
     """What the dump of one rank adds, and what it contradicts."""
 
-    adds: List[Evidence]
+    adds: Optional[DumpEvidence]
     contradicts: List[Evidence]
 
 
@@ -44,13 +58,14 @@ def beside(finding: Finding, run: Run) -> Finding:
     if parted is None or not dumps:
         return finding
     answers = [_answer(run, parted, recording) for recording in _read(run, parted, dumps)]
-    against = [evidence for each in answers for evidence in each.contradicts]
-    alike = {
-        evidence.text.partition(": ")[2]: evidence for each in reversed(answers) for evidence in each.adds
-    }  # One rank for all that say the same.
+    against = [evidence for answer in answers for evidence in answer.contradicts]
+    alike: Dict[str, Evidence] = {}  # One rank for all that say the same.
+    for answer in reversed(answers):
+        if answer.adds is not None:
+            alike[answer.adds.said] = answer.adds.evidence
     finding.evidence.extend([*reversed(list(alike.values())), *against])
     for evidence in against:
-        run.inventory.notes.append("%s. Which of them is right is not known." % evidence.text)
+        run.inventory.notes.append(say("{dump}. Which of them is right is not known.", dump=evidence.text))
     return replace(finding, confidence=_LOWER.get(finding.confidence, finding.confidence)) if against else finding
 
 
@@ -61,7 +76,12 @@ def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]
         recording = flight_recorder.read(dumps[rank], rank)
         if recording.problem:
             run.inventory.notes.append(
-                "The Flight Recorder dump of rank %d, %s, was not read: %s." % (rank, os.path.basename(recording.path), recording.problem)
+                say(
+                    "The Flight Recorder dump of rank {rank}, {file}, was not read: {problem}.",
+                    rank=rank,
+                    file=quoted(os.path.basename(recording.path)),
+                    problem=quoted(recording.problem),
+                )
             )
         elif rank in standings_of(run).ranks:
             yield recording
@@ -72,14 +92,19 @@ def _answer(run: Run, parted: Split, recording: Recording) -> DumpAnswer:
     process = standing.process
     entries = [entry for entry in recording.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
     if not entries:  # The dump is empty, or a process with this rank has left it that was there before.
-        return DumpAnswer([], [])
+        return DumpAnswer(None, [])
     mine = _record(standing, parted, recording.rank)
     matched = _matching(standing, mine, entries) if mine is not None else None
     contradicts = list(_contradictions(standing, parted, mine, matched, entries, recording))
+    if contradicts:
+        return DumpAnswer(None, contradicts)
     last = entries[-1]
-    how = " (issued by C++; the ledger does not hold it)" if _from_cpp(last) else ""
-    text = "the Flight Recorder of rank %d: its last collective is %s%s" % (recording.rank, _described(last), how)
-    return DumpAnswer([] if contradicts else [_shown(recording, last, text)], contradicts)
+    template = "its last collective is {call}"
+    if _from_cpp(last):
+        template = "its last collective is {call} (issued by C++; the ledger does not hold it)"
+    said = say(template, call=_described(last))
+    text = say("the Flight Recorder of rank {rank}: {said}", rank=recording.rank, said=said)
+    return DumpAnswer(DumpEvidence(said, _shown(recording, last, text)), [])
 
 
 def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:
@@ -112,22 +137,27 @@ def _contradictions(
     elif standing.rank in parted.there and last is not None:
         later = [entry for entry in entries if _is_later(standing, entry) and not _may_be_from_cpp(standing, entry)]
         if later:
-            what = "after %s its ledger holds no call of torch.distributed" % described(last.op, last.elements, last.dtype, last.peer)
-            yield _against(recording, later[0], what, "it then began %s" % _described(later[0]))
+            what = say(
+                "after {call} its ledger holds no call of torch.distributed",
+                call=described(last.op, last.elements, last.dtype, last.peer),
+            )
+            yield _against(recording, later[0], what, say("it then began {call}", call=_described(later[0])))
 
 
 def _about_the_call(
     standing: Standing, mine: Record, matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], recording: Recording
 ) -> Iterator[Evidence]:
-    ours = "its ledger has it %s" % called(mine)
+    ours = say("its ledger has it {where}", where=called(mine))
     if matched is None:
         if recording.written > _wall(standing, mine.entered_ns) + _AFTER and entries[0].created_ns * 1e-9 < _wall(standing, mine.entered_ns):
-            yield _against(recording, entries[-1], ours, "its last collective is an earlier one, %s" % _described(entries[-1]))
+            earlier = say("its last collective is an earlier one, {call}", call=_described(entries[-1]))
+            yield _against(recording, entries[-1], ours, earlier)
         return
     if _differs(mine, matched):
-        yield _against(recording, matched, ours, "it is in %s" % _described(matched))
+        yield _against(recording, matched, ours, say("it is in {call}", call=_described(matched)))
     elif matched.state == "completed" and mine.state in ("open", "raised") and not mine.is_issued:
-        yield _against(recording, matched, "%s, which has not ended well" % ours, _described(matched))
+        ours = say("its ledger has it {where}, which has not ended well", where=called(mine))
+        yield _against(recording, matched, ours, _described(matched))
 
 
 def _differs(mine: Record, entry: RecorderEntry) -> bool:
@@ -157,10 +187,16 @@ def _wall(standing: Standing, mono_ns: int) -> float:
     return standing.ledger.when(mono_ns)  # On the clock of the rank's host, as the recorder's times are.
 
 
-def _described(entry: RecorderEntry) -> str:
-    sizes = " of %s" % ", ".join("x".join(map(str, size)) for size in entry.sizes) if entry.sizes else ""
-    number = ", number %d of its group by torch's count" % entry.seq if entry.seq else ""
-    return "%s:%s%s%s%s, %s" % (entry.backend, entry.op, sizes, at(_site(entry)), number, entry.state or "in an unknown state")
+def _described(entry: RecorderEntry) -> Text:
+    sizes = [quoted("x".join(map(str, size))) for size in entry.sizes]
+    return say(
+        "{call}{sizes}{at}{number}, {state}",
+        call=quoted("%s:%s" % (entry.backend, entry.op)),
+        sizes=say(" of {sizes}", sizes=listed(sizes)) if sizes else "",
+        at=at(_site(entry)),
+        number=say(", number {number} of its group by torch's count", number=entry.seq) if entry.seq else "",
+        state=_STATES.get(entry.state) or quoted(entry.state),
+    )
 
 
 def _site(entry: RecorderEntry) -> Optional[Site]:
@@ -173,6 +209,6 @@ def _shown(recording: Recording, entry: RecorderEntry, text: str) -> Evidence:
     return Evidence(recording.path, entry.number, _site(entry), text)
 
 
-def _against(recording: Recording, entry: RecorderEntry, ours: str, theirs: str) -> Evidence:
-    text = "Rank %d: %s; by torch's Flight Recorder, %s" % (recording.rank, ours, theirs)
-    return _shown(recording, entry, text)
+def _against(recording: Recording, entry: RecorderEntry, ours: Text, theirs: Text) -> Evidence:
+    template = "Rank {rank}: {ledger}; by torch's Flight Recorder, {recorder}"
+    return _shown(recording, entry, say(template, rank=recording.rank, ledger=ours, recorder=theirs))

@@ -9,6 +9,8 @@ from ddp_probe.judging import change as changes
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 ERROR, WARNING = "error", "warning"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
@@ -116,7 +118,7 @@ class Rule(NamedTuple):
             sorted(set(ranks)),
             verdict,
             list(evidence),
-            changes.words(change, job_calls.names) or remedy or self.remedy,
+            changes.words(change, job_calls.names) or remedy or constant(self.remedy),
             self.fix if fix is None else fix,
             confidence,
             [],
@@ -127,7 +129,13 @@ class Rule(NamedTuple):
 
     def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:
         """Return that the logs leave this rule's question open, and what to try next."""
-        return Undecided(self.slug, because, tuple(explains), then or "python -m ddp_probe explain %s says what would settle it." % self.id)
+        explain = say("python -m ddp_probe explain {id} says what would settle it.", id=self.id)
+        return Undecided(self.slug, because, tuple(explains), then or explain)
+
+
+def constant(text: str) -> Text:
+    """Return a text of a rule's page, which has no places: what looks like one in it is code."""
+    return Text(text.replace("{", "{{").replace("}", "}}"), {})
 
 
 def shown(call: "LoggedCall[Any]", text: str) -> Evidence:
@@ -140,12 +148,13 @@ def first_of(items: Sequence[Evidence], limit: int = 4) -> List[Evidence]:
     if len(items) <= limit:
         return list(items)
     following = items[limit]
-    return [*items[:limit], Evidence(following.file, following.line, following.site, "and %d more" % (len(items) - limit))]
+    others = say("and {more} more", more=len(items) - limit)
+    return [*items[:limit], Evidence(following.file, following.line, following.site, others)]
 
 
 def failed(failure: Failed, text: str = "") -> Evidence:
     """Return a failure as evidence."""
-    return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.said(300))
+    return Evidence(failure.at.file, failure.at.line, failure.site, text or quoted(failure.said(300)))
 
 
 def line(at: LogLine, text: str) -> Evidence:

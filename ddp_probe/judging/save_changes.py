@@ -5,8 +5,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.job_calls import CallInSource, text_of
-from ddp_probe.judging.words import place
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import place
 
 # Calls that give the same path when they are made again.
 _STEADY = frozenset(
@@ -82,8 +83,12 @@ def with_folder(site: Site) -> change.Change:
         return [change.Lines(site, (_MADE_BEFORE % "$second",), ("os",), call=change.SAVE)]
     save = _find(site, "f")
     edits = _with_folder(save) if save is not None else None
-    words = "Before the save %s, make the folder of the file that it writes: os.makedirs(folder, exist_ok=True)."
-    return edits or [words % _maker(site)]
+    return edits or [
+        say(
+            "Before the save {made}, make the folder of the file that it writes: os.makedirs(folder, exist_ok=True).",
+            made=_maker(site),
+        )
+    ]
 
 
 # --- finding the call
@@ -270,18 +275,24 @@ def _after(site: Site, statement: ast.stmt, indent: str, lines: Sequence[str]) -
     return change.Added(Site(site.file, last), tuple(lines), indent, after=True, imports=("os",))
 
 
-def _in_words(site: Site, opened: bool) -> str:
+def _in_words(site: Site, opened: bool) -> Text:
     if opened:
-        text = "The job opens the file of the save %s itself: open path + '.tmp' there, and call os.replace(path + '.tmp', path) once it is closed."
-        return text % _maker(site)
-    text = "Let the save %s write to path + '.tmp', where path is the file that it is given, and call os.replace(path + '.tmp', path) after it."
-    return text % _maker(site)
+        return say(
+            "The job opens the file of the save {made} itself: open path + '.tmp' there, and call os.replace(path + '.tmp', path) once it is closed.",
+            made=_maker(site),
+        )
+    return say(
+        "Let the save {made} write to path + '.tmp', where path is the file that it is given, and call os.replace(path + '.tmp', path) after it.",
+        made=_maker(site),
+    )
 
 
-def _maker(site: Site) -> str:
+def _maker(site: Site) -> Text:
     """Return the function that makes the call, and where."""
     function = site.function.rpartition(".")[2]
-    return "at %s" % place(site) if function.startswith("<") or not function else "in %s at %s" % (function, place(site))
+    if function.startswith("<") or not function:
+        return say("at {where}", where=place(site))
+    return say("in {function} at {where}", function=function, where=place(site))
 
 
 # --- the folder of the file

@@ -3,9 +3,12 @@
 from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
+
+NOT_SET = say("not set")
 
 
 class Skew(NamedTuple):
@@ -21,13 +24,17 @@ class Skew(NamedTuple):
         """Return the guilty ranks; none if it is not known which side is right."""
         return sorted(self.odd) if self.usual is not None else []
 
-    def told(self, nothing: str = "not set") -> str:
+    def told(self, nothing: str = NOT_SET) -> Text:
         """Return who has which value, as part of a sentence."""
         groups: Dict[str, List[int]] = {}
         for rank, value in sorted(self.all.items()):
             groups.setdefault(value, []).append(rank)
         order = sorted(groups, key=lambda value: (value == self.usual, groups[value]))
-        return ", ".join("%s on %s" % (value or nothing, named(groups[value], 4)) for value in order[:4])
+        sides: List[Text] = []
+        for value in order[:4]:
+            shown = quoted(value) if value else nothing
+            sides.append(say("{value} on {who}", value=shown, who=named(groups[value], 4)))
+        return listed(sides)
 
 
 def compare(name: str, values: Mapping[int, str], launchers: List[str]) -> Optional[Skew]:

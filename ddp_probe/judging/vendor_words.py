@@ -6,9 +6,10 @@ What torch itself says of CUDA, and what has no record, stays in the rules.
 import re
 from typing import Iterable
 
-from ddp_probe.judging.words import cut
 from ddp_probe.reading.model import Failed
 from ddp_probe.shared.accelerators import ACCELERATORS, runtime_variables
+from ddp_probe.wording.text import Text
+from ddp_probe.wording.words import cut, quoted
 
 _WITH_PLUGIN = tuple(known for known in ACCELERATORS if known.modules)
 _TYPES = tuple(kind for known in _WITH_PLUGIN for kind in (known.name, *known.device_types))
@@ -68,6 +69,6 @@ NO_CUDA = (
 IN_INIT_DIST = r"\bin (?:\w+\.)*_init_dist_(?:pytorch|slurm|mpi)\b"
 
 
-def said(failure: Failed) -> str:
+def said(failure: Failed) -> Text:
     """Return the first sentence of what a failure says: torch's go on with advice and addresses."""
-    return cut(failure.text.strip().split(". ", 1)[0], 200).rstrip(".")
+    return quoted(cut(failure.text.strip().split(". ", 1)[0], 200).rstrip("."))

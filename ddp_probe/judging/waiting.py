@@ -3,12 +3,13 @@
 from typing import List, Optional
 
 from ddp_probe.judging.vendor_words import COMMUNICATION
-from ddp_probe.judging.words import clock, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import foreign
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import clock, place
 
 PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
 TIMED_OUT = Expression(
@@ -49,10 +50,12 @@ def milliseconds(failure: Failed) -> Optional[int]:
     return int(value) if value is not None and len(value) < 12 else None
 
 
-def stood(failure: Failed) -> str:
+def stood(failure: Failed) -> Text:
     """Say where a rank was when it stopped waiting: the line of the job, and the library call that it made there."""
     called = call_of(failure)
-    return "at %s%s" % (place(failure.site), " in %s" % called if called else "")
+    if called:
+        return say("at {where} in {function}", where=place(failure.site), function=called)
+    return say("at {where}", where=place(failure.site))
 
 
 def call_of(failure: Failed) -> str:
@@ -65,27 +68,51 @@ def call_of(failure: Failed) -> str:
     return next((name for name in names if not name.startswith(("_", "<")) and name not in ("wrapper", "wrapped", "inner", "decorate_context")), "")
 
 
-def since(failure: Failed) -> str:
+def since(failure: Failed) -> Text:
     """Say for how long a rank waited, and since when."""
     gave_up = milliseconds(failure)
     if gave_up is None:
-        return "until %s" % clock(failure.when)
-    return "for %.1f s, since %s" % (gave_up / 1000, clock(failure.when - gave_up / 1000))
+        return say("until {when}", when=clock(failure.when))
+    return say("for {seconds:.1f} s, since {when}", seconds=gave_up / 1000, when=clock(failure.when - gave_up / 1000))
 
 
-def last_seen(process: LoggedProcess) -> str:
+def last_seen(process: LoggedProcess) -> Text:
     """Say what a process did last by its log and its ledger, and how it ended."""
+    return say("{does}{end}", does=last_done(process), end=_ended(process))
+
+
+def last_done(process: LoggedProcess) -> Text:
+    """Say what a process did last by its log and its ledger."""
     call, collective = _last_call(process), process.ledger.last if process.ledger is not None else None
-    how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
     if collective is not None and collective.site is not None and process.ledger is not None:
         moved = process.ledger.when(collective.entered_ns if collective.is_open else collective.left_ns) + process.offset
         if moved > (call.until or call.when if call is not None else process.start_when):
-            state = {"open": "began", "raised": "failed"}.get(collective.state, "ended")
-            return "wrote nothing after %s %s at %s (%s)%s" % (collective.op, state, clock(moved), place(schema.Site(*collective.site)), how)
+            return _silent_since(collective.op, collective.state, moved, schema.Site(*collective.site))
     if call is None:
-        return "wrote nothing after its start at %s%s" % (clock(process.start_when), how)
-    state = "began" if call.open else "failed" if call.failure is not None else "ended"
-    return "wrote nothing after %s %s at %s (%s)%s" % (call.name, state, clock(call.until or call.when), place(call.site), how)
+        return say("wrote nothing after its start at {when}", when=clock(process.start_when))
+    if call.open:
+        state = "open"
+    elif call.failure is not None:
+        state = "raised"
+    else:
+        state = "returned"
+    return _silent_since(call.name, state, call.until or call.when, call.site)
+
+
+def _ended(process: LoggedProcess) -> str:
+    if process.signal == "SIGTERM":
+        return say(" and was ended by its launcher")
+    return say(" and was ended by {signal}", signal=process.signal) if process.signal else ""
+
+
+def _silent_since(call: str, state: str, when: float, site: Optional[schema.Site]) -> Text:
+    if state == "open":
+        template = "wrote nothing after {call} began at {when} ({where})"
+    elif state == "raised":
+        template = "wrote nothing after {call} failed at {when} ({where})"
+    else:
+        template = "wrote nothing after {call} ended at {when} ({where})"
+    return say(template, call=call, when=clock(when), where=place(site))
 
 
 def _last_call(process: LoggedProcess) -> "Optional[LoggedCall[schema.Event]]":

@@ -7,12 +7,13 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 from ddp_probe.judging import change
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
-from ddp_probe.judging.words import at, counted, listed, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, listed, place, quoted
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
 # "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.
@@ -109,11 +110,12 @@ def _usable(accelerator: schema.Card, process: LoggedProcess, backend: str) -> b
     return bool(accelerator.initialised or accelerator.device_files or (meant and accelerator.module and accelerator.name not in _CUDA))
 
 
-def seen(accelerator: schema.Card) -> str:
+def seen(accelerator: schema.Card) -> Text:
     """Return an accelerator for use in a sentence: 8 gcu cards are there."""
     if accelerator.count:
-        return "%s %s there" % (counted(accelerator.count, accelerator.name + " card"), "is" if accelerator.count == 1 else "are")
-    return "%s cards are there" % accelerator.name
+        template = "{count} {kind} {count:card is|cards are} there"
+        return say(template, count=accelerator.count, kind=accelerator.name)
+    return say("{kind} cards are there", kind=accelerator.name)
 
 
 def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
@@ -123,7 +125,7 @@ def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
     return next((call for call in reversed(wrapped.process.calls(schema.WrapModel)) if call.at.line < wrapped.call.at.line), None)
 
 
-def giver(wrapped: Wrapped) -> str:
+def giver(wrapped: Wrapped) -> Text:
     """Return the line that gave device_ids: the job's, or a library's that the job called."""
     site = wrapped.call.site
     own = place(site)
@@ -132,11 +134,12 @@ def giver(wrapped: Wrapped) -> str:
     if not makers:
         return own
     frame = next((frame for frame in makers if frame.function.rpartition(".")[2] == "wrap_model"), makers[-1])
-    return "%s (%s:%d), called from %s" % (frame.function.rpartition(".")[2], _short(frame.file), frame.line, own)
-
-
-def _short(file: str) -> str:
-    return file.rpartition("site-packages/")[2]
+    return say(
+        "{function} ({line}), called from {caller}",
+        function=frame.function.rpartition(".")[2],
+        line=place(Site(frame.file.rpartition("site-packages/")[2], frame.line)),
+        caller=own,
+    )
 
 
 def remedied(wrapped: Wrapped, *names: str) -> bool:
@@ -150,9 +153,10 @@ def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:
     return [call for call in calls if call.end is not None and call.failure is None and call.begin.destination]
 
 
-def move_text(call: "LoggedCall[schema.ModuleMove]") -> str:
+def move_text(call: "LoggedCall[schema.ModuleMove]") -> Text:
     """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
-    return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, at(call.site))
+    code = "%s.%s(%s)" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination)
+    return say("{code}{at}", code=quoted(code), at=at(call.site))
 
 
 def all_ids(chosen: Sequence[Wrapped]) -> str:
@@ -261,15 +265,18 @@ def _in_the_config(wrapped: Wrapped) -> change.Change:
     given = outer.begin.wrapper_cfg if outer is not None else {}
     if given:
         where = Site(config, 1) if config else site
-        return [change.Key(where, _WRAPPER, "device_ids", "None"), "Left out, wrap_model makes it [LOCAL_RANK]."]
+        left_out = say("Left out, wrap_model makes it [LOCAL_RANK].")
+        return [change.Key(where, _WRAPPER, "device_ids", "None"), left_out]
     if config:
         return [change.ConfigLine(config, "model_wrapper_cfg = %s" % _CFG)]
     if _from_cfg(wrapped):
         line = "$first['model_wrapper_cfg'] = %s" % _CFG
-        return [change.Lines(site, (line,), call=change.RUNNER, first="cfg"), "In a config file it is: model_wrapper_cfg = %s." % _CFG]
+        in_file = say("In a config file it is: {code}.", code=quoted("model_wrapper_cfg = %s" % _CFG))
+        return [change.Lines(site, (line,), call=change.RUNNER, first="cfg"), in_file]
     value = "dict(model_wrapper_cfg=%s)" % _CFG
     merged = "dict($was, model_wrapper_cfg=%s)" % _CFG
-    return [change.Argument(site, change.RUNNER, "cfg", value, replace=merged), "If the Runner is given a cfg already, add model_wrapper_cfg to it."]
+    given_already = say("If the Runner is given a cfg already, add model_wrapper_cfg to it.")
+    return [change.Argument(site, change.RUNNER, "cfg", value, replace=merged), given_already]
 
 
 def _from_cfg(wrapped: Wrapped) -> bool:

@@ -11,6 +11,7 @@ from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Death, LoggedProcess, OutsideEnd, Run
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
 
 _MOST = 1 << 17  # Maximum world size; a larger value was not written by a probe.
 
@@ -192,14 +193,14 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
     for launcher in run.launchers:
         call = launcher.first(schema.LauncherSignal)
         if call is not None:
-            yield OutsideEnd(call.when, call.begin.signal, "the launcher", call.at)
+            yield OutsideEnd(call.when, call.begin.signal, say("the launcher"), call.at)
             continue
         failure = launcher.end.failure if isinstance(launcher.end, schema.LauncherEnd) else None
         if failure is not None and failure.type.rpartition(".")[2] in ("SignalException", "KeyboardInterrupt"):
             number = _NUMBER.search(failure.message)
             name = _NAMES.get(number["number"], "") if number is not None else "SIGINT" if "Keyboard" in failure.type else ""
             when, at = launcher.over
-            yield OutsideEnd(when, name, "the launcher", at)
+            yield OutsideEnd(when, name, say("the launcher"), at)
 
 
 def _of_a_killed_launcher(run: Run) -> None:
@@ -220,7 +221,7 @@ def _of_ranks(run: Run) -> Iterator[OutsideEnd]:
     for failure in run.failures:
         if failure.fatal and failure.consequence == INTERRUPTED and failure.process is not None and not failure.process.is_launcher:
             when = _unwound(failure.process, failure.when)
-            yield OutsideEnd(when, "SIGINT", "rank %s" % failure.rank, failure.at)
+            yield OutsideEnd(when, "SIGINT", say("rank {rank}", rank=failure.rank), failure.at)
 
 
 def _of_handlers(run: Run) -> Iterator[OutsideEnd]:
@@ -231,7 +232,8 @@ def _of_handlers(run: Run) -> Iterator[OutsideEnd]:
         name = _NAMES.get(str(called.signal)) if called is not None else None
         if kept is not None and called is not None and name is not None and _steps_since(kept, called.entered_ns) <= _LAST_STEPS:
             at = LogLine(process.ledger_file, called.number)
-            yield OutsideEnd(kept.when(called.entered_ns) + process.offset, name, "rank %s" % process.rank, at, called)
+            rank = say("rank {rank}", rank=process.rank)
+            yield OutsideEnd(kept.when(called.entered_ns) + process.offset, name, rank, at, called)
 
 
 def _steps_since(kept: RankLedger, when_ns: int) -> int:

@@ -225,8 +225,8 @@ LANG = Setting(
     "DDP_PROBE_LANG",
     "",
     _language,
-    "The language that report, explain and doctor print for a person: en or zh. Unset: zh if the first of LC_ALL, LC_MESSAGES and LANG that is set "
-    "begins with zh, else en. Logs, JSON and the other forms for programs are in English.",
+    "The language that report, explain, watch, checkpoint and doctor print for a person: en or zh. Unset: zh if the first of LC_ALL, "
+    "LC_MESSAGES and LANG that is set begins with zh, else en. Logs, JSON and the other forms for programs are in English.",
 )
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(

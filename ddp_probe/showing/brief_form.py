@@ -6,8 +6,8 @@ from typing import List
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.open_questions import unseen
 from ddp_probe.judging.rule import ERROR, Finding, Undecided
-from ddp_probe.judging.words import named
 from ddp_probe.showing import inventory, safe
+from ddp_probe.wording.words import named
 
 LONGEST = 500
 MOST = 1500  # Characters of the whole form, so that a coding agent can read it at once.

@@ -7,13 +7,13 @@ import time
 from typing import Any, List, Sequence, Set, Tuple
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.judging.words import clock
 from ddp_probe.reading import find
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.showing import as_json, brief_form, forms, inventory, safe, terminal
 from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.wording.words import clock
 
 SHARE = 0.2  # Maximum share of one core.
 _PAUSE = 1.0  # Minimum seconds between two checks of the files.

@@ -11,11 +11,11 @@ from typing import Iterator, List, NamedTuple, Sequence
 
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Undecided
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing import brief_form, safe, source, terminal
 from ddp_probe.showing.brief_form import questions
+from ddp_probe.wording.words import named
 
 SHOWN = 10  # Annotations of one level that GitHub shows for a step.
 _LONGEST = 1200  # Characters of the verdict, and of the change, so that GitHub shows both.

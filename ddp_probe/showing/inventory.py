@@ -5,13 +5,13 @@ import time
 from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ddp_probe.judging.words import moment
 from ddp_probe.reading import bundled, fold_file, glance
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.rank_state import NO_FILE, RankState
 from ddp_probe.showing.ranks_table import hosts, who
+from ddp_probe.wording.words import moment
 
 _SHOWN = 4  # Maximum unreadable files named.
 _OLD = 600.0  # Seconds after which the newest run may not be the run that is meant.

@@ -13,12 +13,12 @@ import ddp_probe
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR as SERIOUS
 from ddp_probe.judging.rule import Finding
-from ddp_probe.judging.words import named
 from ddp_probe.reading import bundled
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, found, inventory, safe
 from ddp_probe.showing.brief_form import questions
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.words import named
 
 SUITE = "ddp_probe"
 _WIDTH = 100

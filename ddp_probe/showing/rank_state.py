@@ -5,12 +5,12 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 from ddp_probe.judging import late_ranks
 from ddp_probe.judging.memory import main_device, near
-from ddp_probe.judging.words import size
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Death, LoggedProcess, Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import size
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
 _STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")

@@ -4,12 +4,12 @@ import functools
 import re
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.judging.words import spans
 from ddp_probe.showing import safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG
 from ddp_probe.showing.rank_state import RankState
+from ddp_probe.wording.words import spans
 
 FEW = 8  # Up to this many ranks, devices are shown with their real numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.

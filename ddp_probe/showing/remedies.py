@@ -3,10 +3,10 @@
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe.judging.nevertheless import changed
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import named
 
 
 class Made(NamedTuple):

@@ -84,7 +84,7 @@ def _example(example: Example, width: int, say: Language) -> Iterator[StyledLine
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    from ddp_probe.judging.words import named
+    from ddp_probe.wording.words import named
 
     return named(ranks)
 

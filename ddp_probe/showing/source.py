@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.rule import Finding
-from ddp_probe.judging.words import clock
 from ddp_probe.reading import job_source
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
@@ -15,6 +14,7 @@ from ddp_probe.showing import safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine
 from ddp_probe.showing.paint import BAD, QUIET, STRONG, WARN
+from ddp_probe.wording.words import clock
 
 _AROUND = 2  # Lines before and after.
 _LONGEST = 160  # Characters of one line.

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ddp_probe.judging.words import clock, counted
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.rank_stacks import DUMP, HANG, LOOK, Branch, RankStacks, Step
 from ddp_probe.shared.own_code import foreign, package
@@ -15,6 +14,7 @@ from ddp_probe.showing.layout import StyledLine, wrap
 from ddp_probe.showing.paint import QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.ask import Collected, Silence
+from ddp_probe.wording.words import clock, counted
 
 _BRANCHES = 12  # Most branches of one line; the rest is in --raw.
 _INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")

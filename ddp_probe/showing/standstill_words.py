@@ -7,11 +7,11 @@ from typing import Dict, List, Sequence
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import ERROR, Finding
-from ddp_probe.judging.words import listed, named
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, safe
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.words import listed, named
 
 _WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
 _PLACES = 4

@@ -6,7 +6,6 @@ import sys
 from typing import Iterator, List, Optional, TextIO
 
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, found, inventory, language, paint, ranks_table, remedies
 from ddp_probe.showing.language import ENGLISH, Language
@@ -14,6 +13,7 @@ from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, sen
 from ddp_probe.showing.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import RankState, last_files, rank_states
+from ddp_probe.wording.words import named
 
 WIDEST = 110  # Longer lines are hard to read; the table may use the full width.
 _REASONS = 8  # Maximum reasons shown.
@@ -71,9 +71,9 @@ def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) ->
         final = say("undecided: no rule can name a cause, because")
         yield StyledLine(say("undecided so far, because") if diagnosis.run.running else final, WARN)
     for reason in diagnosis.undecided[:_REASONS]:
-        yield from item(paths(reason.because), width)
+        yield from item(paths(say.text(reason.because)), width)
         if reason.next:
-            for line in wrap("next: %s" % paths(reason.next), width, "    ", "    "):
+            for line in wrap(say("next: %s") % paths(say.text(reason.next)), width, "    ", "    "):
                 yield StyledLine(line, GOOD)
     yield from more(len(diagnosis.undecided) - _REASONS, say)
 

@@ -10,13 +10,13 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 import ddp_probe
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import Evidence
-from ddp_probe.judging.words import counted
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing import inventory, safe
 from ddp_probe.showing.forms import Chunks
 from ddp_probe.showing.timeline import COLLECTIVE, HANG, PHASE, Lane, Span, Timeline, timeline
+from ddp_probe.wording.words import counted
 
 _NAMES = {PHASE: "phases", COLLECTIVE: "collectives", HANG: "standstill"}
 _CALLS = "calls"

@@ -12,17 +12,18 @@ from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTu
 from ddp_probe.reading.steps import FEW, PARTS, StepTimes
 from ddp_probe.reading.whole_ledger import CallSum, Group
 from ddp_probe.shared.ledger_schema import ranks_of
+from ddp_probe.wording.text import Text, say
 
 ELSEWHERE = "elsewhere"
 _ROOTED = frozenset(("broadcast", "reduce", "gather", "scatter"))
 _WORDS = {
-    "dataloader": "waiting for the DataLoader",
-    "forward": "the forward pass",
-    "backward": "the backward pass",
-    "optimizer": "the optimizer's step",
-    "saving": "saving and loading checkpoints",
-    "evaluating": "validation",
-    ELSEWHERE: "code that the probe does not time",
+    "dataloader": say("waiting for the DataLoader"),
+    "forward": say("the forward pass"),
+    "backward": say("the backward pass"),
+    "optimizer": say("the optimizer's step"),
+    "saving": say("saving and loading checkpoints"),
+    "evaluating": say("validation"),
+    ELSEWHERE: say("code that the probe does not time"),
 }
 _LEAST = 0.05  # Share of a step: less is not worth mentioning.
 _MINUTE = 60_000_000  # Microseconds.
@@ -63,21 +64,22 @@ class LateRanks(NamedTuple):
     usual: int  # What the others spend there.
 
     @property
-    def part_in_words(self) -> str:
+    def part_in_words(self) -> Text:
         """Return the part as a sentence names it."""
         return _WORDS[self.part]
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Text:
         """Say how late they are, as the end of a sentence that begins with them."""
-        return "is late: last in %d of %d steps, by %s, spent in %s; %d other%s %d %% of each step" % (
-            self.last_in,
-            self.steps,
-            milliseconds(self.behind),
-            self.part_in_words,
-            len(self.others),
-            " waits" if len(self.others) == 1 else "s wait",
-            round(100 * self.waited / max(self.took, 1)),
+        return say(
+            "is late: last in {last} of {steps} steps, by {time}, spent in {part}; "
+            "{others} {others:other waits|others wait} {percent} % of each step",
+            last=self.last_in,
+            steps=self.steps,
+            time=milliseconds(self.behind),
+            part=self.part_in_words,
+            others=len(self.others),
+            percent=round(100 * self.waited / max(self.took, 1)),
         )
 
 
@@ -88,9 +90,11 @@ class Waited(NamedTuple):
     seconds: float  # The seconds compared: a minute, or less if the kept steps do not reach back that far.
 
 
-def milliseconds(micros: int) -> str:
+def milliseconds(micros: int) -> Text:
     """Return a time as a person reads it."""
-    return "%.3g s" % (micros / 1e6) if micros >= 10**6 else "%.3g ms" % (micros / 1e3)
+    if micros >= 10**6:
+        return say("{seconds:.3g} s", seconds=micros / 1e6)
+    return say("{milliseconds:.3g} ms", milliseconds=micros / 1e3)
 
 
 def whole_host(hosts: Mapping[int, str], late_ranks: LateRanks) -> str:

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print how many processes have left a log."""
-    from ddp_probe.judging.words import counted
+    from ddp_probe.wording.words import counted
     from ddp_probe.reading.load_run import load
 
     print(counted(len(load(args.paths).processes), "process", "processes"))

@@ -12,7 +12,7 @@ _RULE = '''"""Says in one sentence what %(name)s means."""
 from typing import Iterator
 
 from ddp_probe.judging.rule import Finding, Rule, shown
-from ddp_probe.judging.words import subject
+from ddp_probe.wording.words import subject
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.judging.words import cut, listed
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared.errors import ProbeError
+from ddp_probe.wording.words import cut, listed
 
 PACKAGES = "/env/lib/python3.11/site-packages/"
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."

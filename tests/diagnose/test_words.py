@@ -8,9 +8,9 @@ import pytest
 from ddp_probe.judging import examples
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.judging.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
 
 _ONE_AS_MANY = re.compile(
     r"\b[Rr]anks \d+(?![-,\d]| and | or )|(?<![\d.])\b1 (?:ranks|processes|cards|parameters|buffers|elements|orders|files|lines)\b"

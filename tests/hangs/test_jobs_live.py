@@ -15,10 +15,10 @@ from processes import kill_in, processes_in, run_in
 from registry import FOLDER, JOBS, Job, label, shell, stack
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.judging.words import named
 from ddp_probe.reading.load_run import load
 from ddp_probe.showing import watch_page
 from ddp_probe.showing.watch.watch_look import LiveView
+from ddp_probe.wording.words import named
 
 _GUARD = 200.0
 _AFTER = "5"  # Seconds, as scripts/record_jobs has it; `watch` names nobody before 3.

@@ -7,8 +7,8 @@ from ddp_probe.judging.doctor import cards, children
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.words import counted, named, subject
 from ddp_probe.shared.accelerators import Accelerator
+from ddp_probe.wording.words import counted, named, subject
 
 _RANKS = 2  # On a host without cards.
 

@@ -5,8 +5,9 @@ from typing import Iterator
 from ddp_probe.judging.rule import WARNING, Finding, Rule, line
 from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import by_number, capital, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP619",
@@ -44,18 +45,17 @@ def check(run: Run) -> Iterator[Finding]:
     if not aborted:
         return
     guilty = ranks(process for process, _ in aborted)
-    who = named(guilty)
+    evidence = []
+    for process, death in aborted[:3]:
+        evidence.append(line(process.last_at, say("the end, without a failure")))
+        evidence.append(line(death.at, say("exit code {code} (SIGABRT)", code=death.exit_code)))
     yield RULE.found(
         ranks=guilty,
-        verdict=(
-            "%s reached the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter shut down; "
-            "the work was done."
-        )
-        % (capital(who), by_number(guilty, "was", "were")),
-        evidence=[
-            item
-            for process, death in aborted[:3]
-            for item in (line(process.last_at, "the end, without a failure"), line(death.at, "exit code %s (SIGABRT)" % death.exit_code))
-        ],
+        verdict=say(
+            "{who:capital} reached the end of the program with an open process group, and {who:was|were} aborted (SIGABRT) "
+            "while the interpreter shut down; the work was done.",
+            who=named(guilty),
+        ),
+        evidence=evidence,
         when=max(process.last_when for process, _ in aborted),
     )

@@ -1,15 +1,16 @@
 """This torch does not have the backend that init_process_group asks for, and no plugin has registered it."""
 
-from typing import Iterator
+from typing import Iterator, List
 
 from ddp_probe.judging import change
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES, said
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import named, place
-from ddp_probe.reading.model import Failed, Run
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named, place, quoted
 
 RULE = Rule(
     id="DDP205",
@@ -92,24 +93,19 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the init_process_group calls that failed because of the backend's name."""
-    found = list(told(RULE, run))
-    if not found:
+    matches = list(told(RULE, run))
+    if not matches:
         return
-    first = found[0].failure
-    who = [match.failure.rank for match in found if match.failure.rank is not None]
+    first = matches[0].failure
+    who = [match.failure.rank for match in matches if match.failure.rank is not None]
     asked = _asked(first)
-    what = (
-        "init_process_group at %s asks for backend %s" % (place(first.site), asked)
-        if asked
-        else "%s needs something that this torch lacks" % place(first.site)
-    )
     yield RULE.found(
         ranks=who,
-        verdict="%s on %s: %s." % (what, named(who), said(first)),
-        evidence=first_of([failed(match.failure) for match in found]),
+        verdict=_verdict(first, asked, who),
+        evidence=first_of([failed(match.failure) for match in matches]),
         when=first.when,
         change=_change(first, asked),
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matches],
     )
 
 
@@ -117,28 +113,58 @@ def _asked(failure: Failed) -> str:
     return next((call.begin.backend for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)), "")
 
 
+def _verdict(first: Failed, asked: str, who: List[int]) -> Text:
+    where = place(first.site)
+    if asked:
+        return say(
+            "init_process_group at {where} asks for backend {backend} on {who}: {error}.",
+            where=where,
+            backend=asked,
+            who=named(who),
+            error=said(first),
+        )
+    return say(
+        "{where} needs something that this torch lacks on {who}: {error}.",
+        where=where,
+        who=named(who),
+        error=said(first),
+    )
+
+
 def _change(failure: Failed, asked: str) -> change.Change:
     module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
     by_name = any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls)
-    if module and not _installed(failure, asked):
-        python = failure.process.started.executable if failure.process is not None else "python"
+    process = failure.process
+    if module and process is not None and not _installed(process, asked):
         return [
-            "%s registers %s, but %s does not have it: install the vendor's package into that interpreter, or start the ranks with one that "
-            "has it. Then import %s before %s. On a CPU run ask for backend='gloo'."
-            % (module, asked, python or "this interpreter", module, place(failure.site))
+            say(
+                "{module} registers {backend}, but {python} does not have it: install the vendor's package into that "
+                "interpreter, or start the ranks with one that has it. Then import {module} before {where}. On a CPU run "
+                "ask for backend='gloo'.",
+                module=module,
+                backend=asked,
+                python=quoted(process.started.executable),
+                where=place(failure.site),
+            )
         ]
     if module:
-        return [change.Import(failure.site, module), "Importing it registers %s. On a CPU run ask for backend='gloo'." % asked]
+        registers = say(
+            "Importing it registers {backend}. On a CPU run ask for backend='gloo'.",
+            backend=asked,
+        )
+        return [change.Import(failure.site, module), registers]
     if asked == "nccl" and by_name:
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
-        return [given, "For another accelerator, import its plugin and ask for its backend; for NVIDIA cards, install a CUDA build."]
-    return [RULE.remedy]
+        other = say("For another accelerator, import its plugin and ask for its backend; for NVIDIA cards, install a CUDA build.")
+        return [given, other]
+    return []
 
 
-def _installed(failure: Failed, asked: str) -> bool:
+def _installed(process: LoggedProcess, asked: str) -> bool:
     """Tell whether the interpreter has the plugin; a process that does not say may have it."""
-    cards = failure.process.started.accelerators if failure.process is not None else []
+    if not process.started.executable:
+        return True
     names = {known.name for known in ACCELERATORS if asked in known.backends}
-    started = failure.process is not None and bool(failure.process.started.executable)
-    return not started or any(card.name in names and (card.importable or card.module) for card in cards)
+    cards = process.started.accelerators
+    return any(card.name in names and (card.importable or card.module) for card in cards)

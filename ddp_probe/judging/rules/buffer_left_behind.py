@@ -4,9 +4,10 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
-from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import at, named
+from ddp_probe.judging.rule import HIGH, MEDIUM, Evidence, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, listed, named
 
 _SYNC = (
     r"_sync_module_states|_sync_params_and_buffers|_sync_params\b|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced"
@@ -51,22 +52,36 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = strays[0]
     certain = any(re.search(wrap_calls.CPU_TENSOR, failure.text) for failure in lost)
-    place = lost[0].site
-    outcome = "the exchange of buffers fails" if certain else "the step that uses both fails"
-    outcome += at(place)
+    if certain:
+        outcome = say("the exchange of buffers fails{where}", where=at(lost[0].site))
+    else:
+        outcome = say("the step that uses both fails{where}", where=at(lost[0].site))
+    moved = wrap_calls.move_to_card(first, first.devices[0].partition(":")[0])
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(strays),
-        verdict="Buffer %s is on cpu while all %d parameters are on %s when DDP wraps the model on %s; %s."
-        % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(wrap_calls.wrapping_ranks(strays)), outcome),
-        evidence=[
-            *first_of([shown(each.call, "buffer %s on cpu, parameters on %s" % (", ".join(_names(each)[:3]), each.devices[0])) for each in strays]),
-            failed(lost[0]),
-        ],
+        verdict=say(
+            "Buffer {buffers} is on cpu while all {count} parameters are on {device} when DDP wraps the model on {who}; {outcome}.",
+            buffers=listed(_names(first)[:3]),
+            count=first.placement.parameters,
+            device=first.devices[0],
+            who=named(wrap_calls.wrapping_ranks(strays)),
+            outcome=outcome,
+        ),
+        evidence=[*first_of([_shown(stray) for stray in strays]), failed(lost[0])],
         when=min(each.call.when for each in strays),
-        change=[*wrap_calls.move_to_card(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
+        change=[*moved, say("Or register the buffer before the model is moved.")],
         explains=lost,
         confidence=HIGH if certain else MEDIUM,
     )
+
+
+def _shown(stray: wrap_calls.Wrapped) -> Evidence:
+    text = say(
+        "buffer {buffers} on cpu, parameters on {device}",
+        buffers=listed(_names(stray)[:3]),
+        device=stray.devices[0],
+    )
+    return shown(stray.call, text)
 
 
 def _names(wrapped: wrap_calls.Wrapped) -> List[str]:

@@ -5,9 +5,10 @@ from typing import Dict, Iterator, List, Tuple
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, by_digest, first_wraps
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.judging.who import through
-from ddp_probe.judging.words import by_number, counted, named, place, subject
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import counted, listed, named, place
 
 _BROADCAST = r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum="
 _TWO_BROADCASTS = (
@@ -72,41 +73,70 @@ def check(run: Run) -> Iterator[Finding]:
     if len(groups) < 2:
         return
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-    odd = [wrapped for _, group in ordered[1:] for wrapped in group] if len(ordered[0][1]) * 2 > len(wraps) else []
+    usual = ordered[0][1]
+    odd: List[Wrapped] = []
+    if len(usual) * 2 > len(wraps):
+        for _, group in ordered[1:]:
+            odd.extend(group)
     calls = [wrapped.call for wrapped in wraps]
     failures = through(run, calls)
     yield RULE.found(
         ranks=[wrapped.process.rank for wrapped in odd if wrapped.process.rank is not None],
-        verdict="The parameters are the same, but the buffers are not: %s.%s"
-        % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
+        verdict=_verdict(run, wraps, ordered[:3]),
         evidence=[
-            *(shown(group[0].call, "%s, %s" % (counted(shape[0], "buffer"), counted(shape[1], "element"))) for shape, group in ordered[:3]),
+            *(_shown(shape, group) for shape, group in ordered[:3]),
             *_deaths(run, wraps),
             *(failed(failure) for failure in failures[:2]),
         ],
         when=min(call.when for call in calls),
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
-        remedy=(
-            "Give the buffers the same shape on all ranks before the wrap at %s, or keep what differs by rank in an attribute instead of "
-            "register_buffer."
-        )
-        % place(calls[0].site),
+        remedy=say(
+            "Give the buffers the same shape on all ranks before the wrap at {where}, or keep what differs by rank in an "
+            "attribute instead of register_buffer.",
+            where=place(calls[0].site),
+        ),
     )
 
 
-def _told(shape: Shape, group: List[Wrapped]) -> str:
-    who = named([wrapped.process.rank for wrapped in group if wrapped.process.rank is not None])
-    return "%s %s %d with %s" % (who, "has" if len(group) == 1 else "have", shape[0], counted(shape[1], "element"))
-
-
-def _end(run: Run, wraps: List[Wrapped]) -> str:
-    hit = [wrapped.process.rank for wrapped in wraps if not wrapped.survived and wrapped.process.rank is not None]
+def _verdict(run: Run, wraps: List[Wrapped], groups: List[Tuple[Shape, List[Wrapped]]]) -> Text:
+    sides = listed([_side(shape, group) for shape, group in groups], by="; ")
+    said = say("The parameters are the same, but the buffers are not: {sides}.", sides=sides)
+    lost = [wrapped.process.rank for wrapped in wraps if not wrapped.survived]
+    hit = [rank for rank in lost if rank is not None]
     signals = sorted({death.signal for death in run.deaths if death.rank in hit and death.signal})
-    how = "%s ended by %s in the wrap" % (by_number(hit, "was", "were"), ", ".join(signals)) if signals else "did not get through the wrap"
-    return " %s %s." % (subject(hit), how) if hit else ""
+    if not hit:
+        return said
+    if not signals:
+        return joined([said, say("{who:capital} did not get through the wrap.", who=named(hit))])
+    ended = say(
+        "{who:capital} {who:was|were} ended by {signals} in the wrap.",
+        who=named(hit),
+        signals=listed(signals),
+    )
+    return joined([said, ended])
+
+
+def _side(shape: Shape, group: List[Wrapped]) -> Text:
+    who = named([wrapped.process.rank for wrapped in group if wrapped.process.rank is not None])
+    return say(
+        "{who} {who:has|have} {buffers} with {elements}",
+        who=who,
+        buffers=shape[0],
+        elements=counted(shape[1], "element"),
+    )
+
+
+def _shown(shape: Shape, group: List[Wrapped]) -> Evidence:
+    text = say(
+        "{buffers}, {elements}",
+        buffers=counted(shape[0], "buffer"),
+        elements=counted(shape[1], "element"),
+    )
+    return shown(group[0].call, text)
 
 
 def _deaths(run: Run, wraps: List[Wrapped]) -> List[Evidence]:
     hit = {wrapped.process.rank for wrapped in wraps if not wrapped.survived}
-    return [line(death.at, "exit code %s (%s)" % (death.exit_code, death.signal)) for death in run.deaths if death.rank in hit and death.signal][:2]
+    deaths = [death for death in run.deaths if death.rank in hit and death.signal]
+    return [line(death.at, say("exit code {code} ({signal})", code=death.exit_code, signal=death.signal)) for death in deaths[:2]]

@@ -6,11 +6,12 @@ from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, made_at_exit, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
-from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.splits import MIXED, Split, record
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, named
 
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
@@ -37,10 +38,16 @@ def check(run: Run) -> Iterator[Finding]:
     barrier = mixed.calls[0][0].op in _NOTHING
     left = parting.sequence
     both = parting.blame == mixed.blame and {*mixed.calls[0][1], *mixed.calls[1][1]} <= set(mixed.blame)
-    met = "%s: both are collective number %d%s, so they met." % (sides(parting), mixed.number, group(run, parting))
+    met = say(
+        "{sides}: both are collective number {number}{group}, so they met.",
+        sides=sides(parting),
+        number=mixed.number,
+        group=group(run, parting),
+    )
+    why = departed(parting) or say(" {why}", why=_why(mixed))
     yield RULE.found(
         ranks=parting.blame,
-        verdict=in_order(parting, met, departed(parting) or " " + _why(mixed)) + _since(mixed, barrier),
+        verdict=joined([in_order(parting, met, why), _since(mixed, barrier)]),
         evidence=[*_statement(run, parting), *evidence(run, parting)],
         when=parting.when,
         remedy=_remedy(mixed),
@@ -78,43 +85,54 @@ def _why(mixed: Mixed) -> str:
     if mixed.extra is None:
         return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
-    makers, others = mixed.calls[maker][1], mixed.calls[1 - maker][1]
-    under = ", under the 'if' in line %d" % mixed.decision.line if mixed.decision is not None else ""
-    verb = by_number(makers, "makes", "make")
-    does = by_number(others, "does", "do")
-    return "%s %s %s%s%s, which %s %s not make at this point." % (
-        capital(named(makers)),
-        verb,
-        _counted(mixed, mixed.calls[maker][0]),
-        at(as_site(mixed.extra)),
-        under,
-        named(others),
-        does,
+    under = say(", under the 'if' in line {line}", line=mixed.decision.line) if mixed.decision is not None else ""
+    return say(
+        "{makers:capital} {makers:makes|make} {calls}{where}{under}, which {others} {others:does|do} not make at this point.",
+        makers=named(mixed.calls[maker][1]),
+        calls=_counted(mixed, mixed.calls[maker][0]),
+        where=at(as_site(mixed.extra)),
+        under=under,
+        others=named(mixed.calls[1 - maker][1]),
     )
 
 
-def _counted(mixed: Mixed, call: LedgerCall) -> str:
-    return "the %s" % call.op if mixed.ahead < 2 else counted(mixed.ahead, "call") + " from that"
+def _counted(mixed: Mixed, call: LedgerCall) -> Text:
+    if mixed.ahead < 2:
+        return say("the {call}", call=call.op)
+    return say("{count} calls from that", count=mixed.ahead)
 
 
-def _since(mixed: Mixed, barrier: bool) -> str:
+def _since(mixed: Mixed, barrier: bool) -> Text:
     """Say how much has met what it does not belong to."""
-    what = "A barrier that meets another one keeps nobody waiting" if barrier else "What they exchanged is mixed"
-    return " %s: %s met from different lines." % (what, counted(mixed.mixed, "call has", "calls have"))
+    if barrier:
+        return say(
+            "A barrier that meets another one keeps nobody waiting: {count} {count:call has|calls have} met from different lines.",
+            count=mixed.mixed,
+        )
+    return say(
+        "What they exchanged is mixed: {count} {count:call has|calls have} met from different lines.",
+        count=mixed.mixed,
+    )
 
 
-def _remedy(mixed: Mixed) -> str:
+def _remedy(mixed: Mixed) -> Text:
     if mixed.extra is None:
-        places = tuple(at(as_site(call.site)).strip() for call, _ in mixed.calls)
-        return "Let all ranks make these calls in one order, that %s and that %s: sort them by what all ranks agree on." % places
+        first, second = [at(as_site(call.site)) for call, _ in mixed.calls]
+        return say(
+            "Let all ranks make these calls in one order, that{first} and that{second}: sort them by what all ranks agree on.",
+            first=first,
+            second=second,
+        )
     call = mixed.calls[_maker(mixed)][0]
     if mixed.decision is not None:
-        return "Move the %s%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (
-            call.op,
-            at(as_site(mixed.extra)),
-            mixed.decision.line,
+        return say(
+            "Move the {call}{where} out of the 'if' in line {line}, so that all ranks make it, or remove it.",
+            call=call.op,
+            where=at(as_site(mixed.extra)),
+            line=mixed.decision.line,
         )
-    return "Let all ranks make the %s%s, or none: decide on one rank, broadcast the decision, and take the branch on all." % (
-        call.op,
-        at(as_site(mixed.extra)),
+    return say(
+        "Let all ranks make the {call}{where}, or none: decide on one rank, broadcast the decision, and take the branch on all.",
+        call=call.op,
+        where=at(as_site(mixed.extra)),
     )

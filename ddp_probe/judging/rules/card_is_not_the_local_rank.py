@@ -1,11 +1,12 @@
 """A rank uses its own number as its card's number, but the cards are numbered differently: bound by a scheduler, or counted per host."""
 
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 from ddp_probe.judging import card_use
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.words import at, capital, named
-from ddp_probe.reading.model import Run
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, listed, named, quoted
 
 _BARRIER = r"using GPU \d+ to perform barrier as devices used by this process are currently unknown"
 
@@ -62,28 +63,52 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Compare the card that a refused rank asked for with the cards that it saw and with its own numbers."""
     refused, hosts = card_use.refused(run), card_use.hosts(run)
-    bound = [each for each in refused if each.slot == each.process.local_rank and card_use.own(hosts[card_use.machine(each.process)])]
+    bound = [refusal for refusal in refused if refusal.slot == refusal.process.local_rank and card_use.own(hosts[card_use.machine(refusal.process)])]
     if bound:
-        yield _found(bound, "each rank of %s sees different cards, counted from 0: %s." % (bound[0].process.host, _lists(run, bound[0])))
-    crossed = [each for each in refused if each.slot == each.process.rank != each.process.local_rank is not None]
+        process = bound[0].process
+        because = say(
+            "each rank of {host} sees different cards, counted from 0: {cards}",
+            host=process.host,
+            cards=_lists(hosts[card_use.machine(process)]),
+        )
+        yield _found(bound, because)
+    crossed = [refusal for refusal in refused if refusal.slot == refusal.process.rank != refusal.process.local_rank is not None]
     if crossed:
-        first = crossed[0].process
-        yield _found(crossed, "that is its RANK; on %s its LOCAL_RANK is %d." % (first.host, first.local_rank or 0))
+        process = crossed[0].process
+        because = say(
+            "that is its RANK; on {host} its LOCAL_RANK is {local_rank}",
+            host=process.host,
+            local_rank=process.local_rank or 0,
+        )
+        yield _found(crossed, because)
 
 
-def _found(refusals: List[card_use.Refused], because: str) -> Finding:
+def _found(refusals: List[card_use.Refused], because: Text) -> Finding:
     first = refusals[0]
-    site = first.failure.site
-    where = at(site)
     return RULE.found(
-        ranks=[each.process.rank for each in refusals if each.process.rank is not None],
-        verdict="%s asked for card %d%s, and %s" % (capital(named([first.process.rank or 0])), first.slot, where, because),
-        evidence=first_of([failed(each.failure, "%s(%d): %s" % (each.call.name, each.slot, each.failure.text)) for each in refusals]),
+        ranks=[refusal.process.rank for refusal in refusals if refusal.process.rank is not None],
+        verdict=say(
+            "{who:capital} asked for card {card}{where}, and {because}.",
+            who=named([first.process.rank or 0]),
+            card=first.slot,
+            where=at(first.failure.site),
+            because=because,
+        ),
+        evidence=first_of([_shown(refusal) for refusal in refusals]),
         when=first.failure.when,
-        explains=[each.failure for each in refusals],
+        explains=[refusal.failure for refusal in refusals],
     )
 
 
-def _lists(run: Run, refusal: card_use.Refused) -> str:
-    here = [process for process in run.processes if card_use.machine(process) == card_use.machine(refusal.process)][:4]
-    return ", ".join("rank %s %s" % (process.rank, " ".join("%s=%s" % each for each in card_use.visible(process).items())) for process in here)
+def _shown(refusal: card_use.Refused) -> Evidence:
+    call = quoted("%s(%d)" % (refusal.call.name, refusal.slot))
+    return failed(refusal.failure, say("{call}: {error}", call=call, error=quoted(refusal.failure.text)))
+
+
+def _lists(here: Sequence[LoggedProcess]) -> Text:
+    """Return the variables that limit the cards of each rank of a host."""
+    lists = []
+    for process in here[:4]:
+        variables = " ".join("%s=%s" % variable for variable in card_use.visible(process).items())
+        lists.append(say("rank {rank} {variables}", rank=process.rank, variables=quoted(variables)))
+    return listed(lists)

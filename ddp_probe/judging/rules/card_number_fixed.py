@@ -1,13 +1,15 @@
 """The program uses one fixed card number on all ranks: card 0 does all the work."""
 
-from typing import Iterator
+from typing import Any, Iterator
 
 from ddp_probe.judging import card_use
-from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
+from ddp_probe.judging.rule import ERROR, WARNING, Evidence, Finding, Printed, Rule, shown
 from ddp_probe.judging.vendor_words import DEVICES
-from ddp_probe.judging.words import capital, named, place
+from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named, place, quoted
 
 _NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|%s):0['\"]|device_ids *= *\[ *0 *\]" % DEVICES
 
@@ -51,27 +53,37 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first, losses = groups[0], card_use.lost(run)
     calls = [call for call in map(card_use.named_card, first) if call is not None]
-    site = calls[0].site
-    where = place(site)
-    what = (
-        "set_device(%s)" % calls[0].begin.device
-        if isinstance(calls[0].begin, schema.SetDevice)
-        else ".%s(%s)" % (calls[0].begin.method, calls[0].begin.destination)
-    )
-    together = named([use.process.rank for use in first if use.process.rank is not None])
+    what, where = _named_by(calls[0]), place(calls[0].site)
     there = max((use.there or 0 for use in first), default=0)
     yield RULE.found(
         ranks=card_use.misplaced(run, groups),
-        verdict="%s are all on %s of %s%s, because %s names that card at %s."
-        % (capital(together), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
-        evidence=[shown(call, "%s" % what) for call in calls[:4]]
-        + [shown(use.call, "rank %s wraps a model on %s" % (use.process.rank, use.device)) for use in first[:2]],
+        verdict=say(
+            "{who:capital} are all on {device} of {host}{cards}, because {what} names that card at {where}.",
+            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            device=first[0].device,
+            host=first[0].process.host,
+            cards=say(", of {count}", count=there) if there else "",
+            what=what,
+            where=where,
+        ),
+        evidence=[*(shown(call, what) for call in calls[:4]), *(_shown(use) for use in first[:2])],
         when=min(use.call.when for group in groups for use in group),
-        remedy=(
-            "At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's "
-            "device."
-        )
-        % (where, first[0].slot),
+        remedy=say(
+            "At {where} take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of {card}, "
+            "in set_device and in the model's device.",
+            where=where,
+            card=first[0].slot,
+        ),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )
+
+
+def _named_by(call: "LoggedCall[Any]") -> Text:
+    if isinstance(call.begin, schema.SetDevice):
+        return quoted("set_device(%s)" % call.begin.device)
+    return quoted(".%s(%s)" % (call.begin.method, call.begin.destination))
+
+
+def _shown(use: card_use.CardUse) -> Evidence:
+    return shown(use.call, say("rank {rank} wraps a model on {device}", rank=use.process.rank, device=use.device))

@@ -1,20 +1,21 @@
 """A card has lowered its clock because of heat or power, or has had memory errors, while the job ran."""
 
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Set, Tuple
 
 from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
 
 _LOOKS, _SHARE = 3, 0.1
 # A card at its power cap does as it should: it is not named.
 _WORDS = {
-    "hw_slowdown": "slowed down by its hardware",
-    "sw_thermal": "slowed down because it is hot",
-    "hw_thermal": "slowed down because it is too hot",
-    "power_brake": "slowed down by the power supply",
+    "hw_slowdown": say("slowed down by its hardware"),
+    "sw_thermal": say("slowed down because it is hot"),
+    "hw_thermal": say("slowed down because it is too hot"),
+    "power_brake": say("slowed down by the power supply"),
 }
 
 RULE = Rule(
@@ -41,32 +42,50 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Look at the last answer of each host: its sums cover the whole job."""
     for host in loads_by_host(run):
-        told = [(card, why) for card in host.last.begin.cards for why in ["; ".join(_why(card, host.looks))] if why]
-        if told:
-            yield _finding(host, told)
+        troubled = []
+        for card in host.last.begin.cards:
+            reasons = list(_why(card, host.looks))
+            if reasons:
+                troubled.append((card, listed(reasons, by="; ")))
+        if troubled:
+            yield _finding(host, troubled)
 
 
-def _why(card: CardLoad, looks: int) -> Iterator[str]:
+def _why(card: CardLoad, looks: int) -> Iterator[Text]:
     for reason, times in card.throttled_looks.items():
         if reason in _WORDS and times >= max(_LOOKS, _SHARE * looks):
-            heat = ", at up to %.0f °C" % card.temperature_peak if card.temperature_peak else ""
-            yield "%s (%s) in %d of %d looks%s" % (_WORDS[reason], reason, times, looks, heat)
+            peak = card.temperature_peak
+            yield say(
+                "{why} ({reason}) in {times} of {looks} looks{heat}",
+                why=_WORDS[reason],
+                reason=reason,
+                times=times,
+                looks=looks,
+                heat=say(", at up to {degrees:.0f} °C", degrees=peak) if peak else "",
+            )
     if card.ecc is not None and card.ecc > (card.ecc_before or 0):
-        yield "%d ECC errors that could not be corrected, %d at the first look" % (card.ecc, card.ecc_before or 0)
+        yield say(
+            "{errors} ECC errors that could not be corrected, {before} at the first look",
+            errors=card.ecc,
+            before=card.ecc_before or 0,
+        )
     if card.health:
-        yield "its health is '%s'" % card.health
+        yield say("its health is '{health}'", health=quoted(card.health))
 
 
-def _finding(host: CardsOfHost, told: List[Tuple[CardLoad, str]]) -> Finding:
-    ranks = sorted({rank for card, _ in told for rank in host.on(card)})
-    parts = ["card %d%s%s" % (card.index, _of(host.on(card)), why) for card, why in told]
+def _finding(host: CardsOfHost, troubled: List[Tuple[CardLoad, Text]]) -> Finding:
+    ranks: Set[int] = set()
+    parts = []
+    for card, why in troubled:
+        on_it = host.on(card)
+        ranks.update(on_it)
+        if on_it:
+            parts.append(say("card {card} ({who}): {why}", card=card.index, who=named(on_it), why=why))
+        else:
+            parts.append(say("card {card}: {why}", card=card.index, why=why))
     return RULE.found(
-        ranks=ranks,
-        verdict="On %s, by %s: %s." % (host.host, host.tool, "; ".join(parts)),
+        ranks=sorted(ranks),
+        verdict=say("On {host}, by {tool}: {cards}.", host=host.host, tool=host.tool, cards=listed(parts, by="; ")),
         evidence=[shown(host.last, part) for part in parts],
         when=host.last.when,
     )
-
-
-def _of(ranks: List[int]) -> str:
-    return " (%s): " % named(ranks) if ranks else ": "

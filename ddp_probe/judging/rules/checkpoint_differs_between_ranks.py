@@ -6,10 +6,11 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe.judging.load_calls import Saved, Saves, whole
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, clock, counted, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import clock, counted, listed, named, place, quoted
 
 _FIRST = 8  # The reader keeps this many first calls: the third load of one rank is compared with the third of another.
 
@@ -50,13 +51,14 @@ def check(run: Run) -> Iterator[Finding]:
     hosts: Dict[str, List[LoggedProcess]] = {}
     for process in run.ranks.values():
         hosts.setdefault(process.host, []).append(process)
-    for loads in (loads for processes in hosts.values() for loads in _together(processes)):  # One host at a time: there may be ten thousand.
-        states: Dict[_State, List[_Seen]] = {}
-        for seen in loads:
-            states.setdefault(seen.state, []).append(seen)
-        if len(states) > 1:
-            yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), Saves(run))
-            return
+    for processes in hosts.values():  # One host at a time: there may be ten thousand.
+        for loads in _together(processes):
+            states: Dict[_State, List[_Seen]] = {}
+            for seen in loads:
+                states.setdefault(seen.state, []).append(seen)
+            if len(states) > 1:
+                yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), Saves(run))
+                return
 
 
 def _together(processes: List[LoggedProcess]) -> Iterator[List[_Seen]]:
@@ -99,15 +101,17 @@ def _is_settled(call: "LoggedCall[schema.Load]", file: schema.CheckpointFile) ->
 def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
     first, last = groups[0][0], groups[-1][0]
     between = _between(saves, last)
+    saved: str = ""
+    if between is not None:
+        saved = say(", as {who} saved it at {where}", who=named(ranks([between[0]])), where=place(between[1].site))
     return RULE.found(
         ranks=ranks(seen.process for group in groups for seen in group),
-        verdict="%s: %s%s."
-        % (
-            capital("%s is not the same file for all ranks that load it at %s" % (first.file.path, place(first.call.site))),
-            "; ".join(
-                "%s found %s of %s" % (named(ranks(seen.process for seen in group)), _bytes(group[0]), _time(group[0])) for group in groups[:3]
-            ),
-            ", as %s saved it at %s" % (named(ranks([between[0]])), place(between[1].site)) if between is not None else "",
+        verdict=say(
+            "{path:capital} is not the same file for all ranks that load it at {where}: {states}{saved}.",
+            path=quoted(first.file.path),
+            where=place(first.call.site),
+            states=listed([_state(group) for group in groups[:3]], by="; "),
+            saved=saved,
         ),
         evidence=_evidence(groups, between),
         when=min(seen.call.when for group in groups for seen in group),
@@ -115,11 +119,29 @@ def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
 
 
 def _evidence(groups: List[List[_Seen]], between: Optional[Saved]) -> List[Evidence]:
-    items = [
-        shown(group[0].call, "%s: inode %s, %s" % (named(ranks(seen.process for seen in group)), group[0].file.inode, _bytes(group[0])))
-        for group in groups
-    ]
-    return first_of(items) + ([shown(between[1], "save of %s" % between[1].begin.path)] if between is not None else [])
+    items = first_of([_shown(group) for group in groups])
+    if between is not None:
+        items.append(shown(between[1], say("save of {path}", path=quoted(between[1].begin.path))))
+    return items
+
+
+def _shown(group: List[_Seen]) -> Evidence:
+    text = say(
+        "{who}: inode {inode}, {bytes}",
+        who=named(ranks(seen.process for seen in group)),
+        inode=group[0].file.inode,
+        bytes=_bytes(group[0]),
+    )
+    return shown(group[0].call, text)
+
+
+def _state(group: List[_Seen]) -> Text:
+    return say(
+        "{who} found {bytes} of {time}",
+        who=named(ranks(seen.process for seen in group)),
+        bytes=_bytes(group[0]),
+        time=_time(group[0]),
+    )
 
 
 def _between(saves: Saves, last: _Seen) -> Optional[Saved]:
@@ -131,9 +153,9 @@ def _between(saves: Saves, last: _Seen) -> Optional[Saved]:
     return None
 
 
-def _bytes(seen: _Seen) -> str:
+def _bytes(seen: _Seen) -> Text:
     return counted(seen.file.size or 0, "byte")
 
 
-def _time(seen: _Seen) -> str:
-    return clock(seen.file.mtime) if seen.file.mtime is not None else "an unknown time"
+def _time(seen: _Seen) -> Text:
+    return clock(seen.file.mtime) if seen.file.mtime is not None else say("an unknown time")

@@ -1,24 +1,24 @@
 """The model that the code builds has other shapes, names or classes than the saved one."""
 
 import re
-from typing import Iterator
+from typing import Iterator, Optional, Pattern
 
 from ddp_probe.judging import change
 from ddp_probe.judging.load_calls import edit, renaming
+from ddp_probe.judging.printed import verdict_of
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import listed, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, place, quoted
 
 # mmcv and mmengine warn of what does not fit and continue without it; a later failure has another cause.
 _NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"
 
 _CUT = "[...]"  # The probe writes this in place of what it leaves out.
-_SIDES = (
-    (re.compile(r"Missing key\(s\) in state_dict: ([^\n]*)"), "of the model not in the file"),
-    (re.compile(r"Unexpected key\(s\) in state_dict: ([^\n]*)"), "of the file not in the model"),
-)
+_MISSING = re.compile(r"Missing key\(s\) in state_dict: ([^\n]*)")
+_UNEXPECTED = re.compile(r"Unexpected key\(s\) in state_dict: ([^\n]*)")
 
 RULE = Rule(
     id="DDP517",
@@ -101,45 +101,71 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the failures that name what does not fit."""
-    found = [match for match in told(RULE, run) if not _prefixed(match.failure)]
-    if not found:
+    matches = [match for match in told(RULE, run) if not _prefixed(match.failure)]
+    if not matches:
         return
-    failure, groups = found[0].failure, found[0].found.groupdict()
+    failure = matches[0].failure
     load = failure.process.final(schema.Load) if failure.process is not None else None
-    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    path = say("the checkpoint")
+    if load is not None and load.begin.file is not None:
+        path = quoted(load.begin.file.path)
     more = len(re.findall(r"size mismatch for ", failure.message)) - 1
-    says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
+    evidence = [failed(failure)]
+    if load is not None:
+        evidence.append(shown(load, say("load of {path}", path=path)))
     yield RULE.found(
-        ranks=ranks(match.failure.process for match in found),
-        verdict="%s does not fit the model at %s: %s%s."
-        % (path, place(failure.site), _keys(failure) or says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
-        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        ranks=ranks(match.failure.process for match in matches),
+        verdict=say(
+            "{path} does not fit the model at {where}: {what:clause}{more}.",
+            path=path,
+            where=place(failure.site),
+            what=_keys(failure) or verdict_of(RULE, matches[0]),
+            more=say(" ({count} more differ)", count=more) if more > 0 else "",
+        ),
+        evidence=evidence,
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matches],
         change=_change(failure),
     )
 
 
-def _keys(failure: Failed) -> str:
-    """Return the names that are on one side only; if a list was cut when it was recorded, their number is not known."""
-    told_ = []
-    for pattern, where in _SIDES:
-        found = pattern.search(failure.message)
-        names = re.findall(r'"([^"\s]+)"', found.group(1)) if found else []
-        if found and names:
-            told_.append("%s %s" % (", ".join(names[:3]) + " and others" if _CUT in found.group(1) else listed(names, 3), where))
-    return "; ".join(told_) if len(told_) > 1 or (told_ and "size mismatch" not in failure.message) else ""
+def _keys(failure: Failed) -> Optional[Text]:
+    """Return the names that are on one side only, unless a size says more."""
+    sides = []
+    missing = _names(_MISSING, failure.message)
+    if missing is not None:
+        sides.append(say("{names} of the model not in the file", names=missing))
+    unexpected = _names(_UNEXPECTED, failure.message)
+    if unexpected is not None:
+        sides.append(say("{names} of the file not in the model", names=unexpected))
+    if len(sides) == 2 or (sides and "size mismatch" not in failure.message):
+        return listed(sides, by="; ")
+    return None
+
+
+def _names(pattern: Pattern[str], message: str) -> Optional[Text]:
+    """Return the first names of a list; if it was cut when it was recorded, their number is not known."""
+    match = pattern.search(message)
+    names = re.findall(r'"([^"\s]+)"', match.group(1)) if match else []
+    if match is None or not names:
+        return None
+    if _CUT in match.group(1):
+        return say("{names} and others", names=listed(names[:3]))
+    return listed(names, 3)
 
 
 def _change(failure: Failed) -> change.Change:
     """Prefer one renaming that explains all names to loading less of the file."""
     renamed = renaming(failure.message)
     if renamed is None:
-        return [RULE.remedy]
-    return [
-        edit(renamed, failure.site),
-        "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new),
-    ]
+        return []
+    alike = say(
+        "All {count} names differ by this alone: '{old}' in the file is '{new}' in the model.",
+        count=renamed.names,
+        old=renamed.old,
+        new=renamed.new,
+    )
+    return [edit(renamed, failure.site), alike]
 
 
 def _prefixed(failure: Failed) -> bool:

@@ -7,11 +7,12 @@ from ddp_probe.judging.ledgers import as_site
 from ddp_probe.judging.load_calls import STREAM, Broken, Race, Saves, broken, last_meeting, race, survived
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, failed, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, named, place, quoted
 
 RULE = Rule(
     id="DDP503",
@@ -29,7 +30,7 @@ RULE = Rule(
 
 
 # What a save calls its path, by what writes it; the other ones write folders.
-_BESIDE = "Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path)."
+_BESIDE = say("Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).")
 _KEYWORDS = {"": "f", "put": "filename", "save_file": "filename"}
 
 
@@ -40,20 +41,25 @@ def check(run: Run) -> Iterator[Finding]:
     if not met:
         yield from _survived(run, written)
         return
-    load, found = met[0]
+    load, with_writer = met[0]
     yield RULE.found(
-        ranks=ranks(one.process for one, _ in met),
-        verdict=_verdict(load, found),
-        evidence=_evidence(load, found),
+        ranks=ranks(broken_load.process for broken_load, _ in met),
+        verdict=_verdict(load, with_writer),
+        evidence=_evidence(load, with_writer),
         when=load.call.when,
-        explains=[one.failure for one, _ in met],
-        confidence="high" if found.overlap is not None or found.writer is None else "medium",
-        change=_change(load, found),
+        explains=[broken_load.failure for broken_load, _ in met],
+        confidence="high" if with_writer.overlap is not None or with_writer.writer is None else "medium",
+        change=_change(load, with_writer),
     )
 
 
 def _met(written: Saves, loads: List[Broken]) -> List[Tuple[Broken, Race]]:
-    return [(load, found) for load in loads for found in [race(written, load)] if found is not None and not _refused(load)]
+    met = []
+    for load in loads:
+        with_writer = race(written, load)
+        if with_writer is not None and not _refused(load):
+            met.append((load, with_writer))
+    return met
 
 
 def _survived(run: Run, written: Saves) -> Iterator[Finding]:
@@ -61,17 +67,30 @@ def _survived(run: Run, written: Saves) -> Iterator[Finding]:
     met = _met(written, survived(run))
     if not met:
         return
-    load, found = met[0]
-    who = ranks(one.process for one, _ in met)
-    count = sum(process.count_failed(schema.Load) for process in {id(one.process): one.process for one, _ in met}.values())
-    loads = "One load" if count == 1 else "%d loads" % count
+    load, with_writer = met[0]
+    who = ranks(broken_load.process for broken_load, _ in met)
+    processes = {id(broken_load.process): broken_load.process for broken_load, _ in met}
+    count = sum(process.count_failed(schema.Load) for process in processes.values())
+    first = _verdict(load, with_writer)
+    if count == 1:
+        verdict = say(
+            "One load failed on {who} during a save, and the job caught the exception and continued; the first: {first}",
+            who=named(who),
+            first=first,
+        )
+    else:
+        verdict = say(
+            "{count} loads failed on {who} during a save, and the job caught the exception and continued; the first: {first}",
+            count=count,
+            who=named(who),
+            first=first,
+        )
     yield RULE.found(
         ranks=who,
-        verdict="%s failed on %s during a save, and the job caught the exception and continued; the first: %s"
-        % (loads, named(who), _verdict(load, found)),
-        evidence=_evidence(load, found),
+        verdict=verdict,
+        evidence=_evidence(load, with_writer),
         when=load.call.when,
-        change=_change(load, found),
+        change=_change(load, with_writer),
         severity=WARNING,
     )
 
@@ -81,26 +100,43 @@ def _refused(load: Broken) -> bool:
     return load.file.complete is True or load.file.kind in ("git-lfs", "html")
 
 
-def _verdict(load: Broken, found: Race) -> str:
-    reader = "rank %s loads %s at %s" % (load.process.rank, load.file.path, place(load.call.site))
-    if found.writer is None or found.save is None:
-        return "%s while the file is being written: it %s during the load." % (capital(reader), _growth(load))
-    writer = "rank %s writes it at %s" % (found.writer.rank, place(found.save.site))
-    if found.overlap is not None:
-        return "%s while %s; the two overlap by %.1f ms." % (capital(reader), writer, found.overlap)
-    return "%s while it is being written: it %s during the load, and rank %s had saved into memory at %s, which is written to disk afterwards." % (
-        capital(reader),
-        _growth(load),
-        found.writer.rank,
-        place(found.save.site),
+def _verdict(load: Broken, with_writer: Race) -> Text:
+    reader = say(
+        "rank {rank} loads {path} at {where}",
+        rank=load.process.rank,
+        path=quoted(load.file.path),
+        where=place(load.call.site),
+    )
+    writer, save = with_writer.writer, with_writer.save
+    if writer is None or save is None:
+        return say(
+            "{reader:capital} while the file is being written: it {growth} during the load.",
+            reader=reader,
+            growth=_growth(load),
+        )
+    if with_writer.overlap is not None:
+        return say(
+            "{reader:capital} while rank {writer} writes it at {where}; the two overlap by {overlap:.1f} ms.",
+            reader=reader,
+            writer=writer.rank,
+            where=place(save.site),
+            overlap=with_writer.overlap,
+        )
+    return say(
+        "{reader:capital} while it is being written: it {growth} during the load, and rank {writer} had saved into memory at "
+        "{where}, which is written to disk afterwards.",
+        reader=reader,
+        growth=_growth(load),
+        writer=writer.rank,
+        where=place(save.site),
     )
 
 
-def _growth(load: Broken) -> str:
+def _growth(load: Broken) -> Text:
     after = getattr(load.call.end, "file_after", None)
     if after is None or after.size == load.file.size:
-        return "was written to"
-    return "changed from %s to %s bytes" % (load.file.size, after.size)
+        return say("was written to")
+    return say("changed from {before} to {after} bytes", before=load.file.size, after=after.size)
 
 
 def _is_of_the_job(save: "LoggedCall[schema.Save]") -> bool:
@@ -108,40 +144,61 @@ def _is_of_the_job(save: "LoggedCall[schema.Save]") -> bool:
     return all(frame.function.rpartition(".")[2] == "save_checkpoint" for frame in save.begin.through)
 
 
-def _evidence(load: Broken, found: Race) -> List[Evidence]:
-    size = "" if load.file.size is None else ", %d bytes then" % load.file.size
-    items = [shown(load.call, "load of %s%s" % (load.file.path, size)), failed(load.failure)]
-    if found.save is not None:
-        items.append(shown(found.save, "save into memory" if found.save.begin.path == STREAM else "save of %s" % found.save.begin.path))
-    if found.save is not None and found.writer is not None and found.overlap is not None:
-        met = last_meeting(found.writer, found.save.when, load.process, load.call.when)
+def _evidence(load: Broken, with_writer: Race) -> List[Evidence]:
+    size: str = ""
+    if load.file.size is not None:
+        size = say(", {count} bytes then", count=load.file.size)
+    text = say("load of {path}{size}", path=quoted(load.file.path), size=size)
+    items = [shown(load.call, text), failed(load.failure)]
+    save, writer = with_writer.save, with_writer.writer
+    if save is None:
+        return items
+    if save.begin.path == STREAM:
+        items.append(shown(save, say("save into memory")))
+    else:
+        items.append(shown(save, say("save of {path}", path=quoted(save.begin.path))))
+    if writer is not None and with_writer.overlap is not None:
+        met = last_meeting(writer, save.when, load.process, load.call.when)
         if met is not None:
-            text = "the last collective before the load is number %d, %s%s: the save begins after it, so nothing makes the load wait for the save"
-            items.append(shown(load.call, text % (met.number, met.op, " at %s" % place(as_site(met.site)) if met.site is not None else "")))
+            text = say(
+                "the last collective before the load is number {number}, {call}{where}: the save begins after it, so nothing "
+                "makes the load wait for the save",
+                number=met.number,
+                call=met.op,
+                where=at(as_site(met.site)),
+            )
+            items.append(shown(load.call, text))
     return items
 
 
-def _change(load: Broken, found: Race) -> change.Change:
+def _change(load: Broken, with_writer: Race) -> change.Change:
     """Change the writer: a file that gets its name only when it is complete is safe to read, and a barrier hangs if not all ranks load."""
-    readers = (
-        "If no rank waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load."
-        % place(load.call.site)
+    readers = say(
+        "If no rank waits for the file before the load at {where}, let all ranks call torch.distributed.barrier() after the "
+        "save and before that load.",
+        where=place(load.call.site),
     )
-    if found.save is None or found.save.begin.path == STREAM:
+    save = with_writer.save
+    if save is None or save.begin.path == STREAM:
         return [_BESIDE, readers]
-    keyword = _KEYWORDS.get(found.save.begin.by.rpartition(".")[2])
-    if keyword is None or not _is_of_the_job(found.save):
+    keyword = _KEYWORDS.get(save.begin.by.rpartition(".")[2])
+    if keyword is None or not _is_of_the_job(save):
         return [readers]
-    site = found.save.site
+    site = save.site
     if site is None:
         return [_BESIDE, readers]
-    beside = save_changes.whole(site, keyword, opened=found.save.begin.opened is True, others=_saves_streams(found, site))
+    streams = _saves_streams(with_writer, site)
+    beside = save_changes.whole(site, keyword, opened=save.begin.opened is True, others=streams)
     return [*beside, readers]
 
 
-def _saves_streams(found: Race, site: Site) -> bool:
+def _saves_streams(with_writer: Race, site: Site) -> bool:
     """Tell whether the line that saved the file has also saved into memory, or into a file that the job had opened."""
-    saves = found.writer.calls(schema.Save) if found.writer is not None else ()
-    alike = [save.begin for save in saves if save.site is not None and (save.site.file, save.site.line) == (site.file, site.line)]
-    by = found.save.begin.by if found.save is not None else ""  # mmengine saves into memory first, by another call.
-    return any(begin.by == by and (begin.path == STREAM or begin.opened) for begin in alike)
+    saves = with_writer.writer.calls(schema.Save) if with_writer.writer is not None else ()
+    # mmengine saves into memory first, by another call.
+    by = with_writer.save.begin.by if with_writer.save is not None else ""
+    for save in saves:
+        is_here = save.site is not None and (save.site.file, save.site.line) == (site.file, site.line)
+        if is_here and save.begin.by == by and (save.begin.path == STREAM or save.begin.opened):
+            return True
+    return False

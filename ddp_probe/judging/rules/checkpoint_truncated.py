@@ -1,12 +1,13 @@
 """A checkpoint is empty, or its end is missing."""
 
-from typing import Iterator, List
+from typing import Iterator, Optional
 
 from ddp_probe.judging.load_calls import Broken, Saves, broken, race, saved_before
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import cut, place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import cut, place, quoted
 
 _LOADING = r"torch[./\\](?:serialization|load)|load_checkpoint|_legacy_load|load_state_dict"
 
@@ -60,10 +61,18 @@ def check(run: Run) -> Iterator[Finding]:
     if not short:
         return
     first = short[0]
+    evidence = []
+    for load in short[:2]:
+        evidence += [_shown(load), failed(load.failure)]
     yield RULE.found(
         ranks=ranks(load.process for load in short),
-        verdict="%s %s; it was loaded at %s." % (first.file.path or "The file", _state(written, first), place(first.call.site)),
-        evidence=[item for load in short[:2] for item in _evidence(load)],
+        verdict=say(
+            "{file} {state}; it was loaded at {where}.",
+            file=quoted(first.file.path) if first.file.path else say("The file"),
+            state=_state(written, first),
+            where=place(first.call.site),
+        ),
+        evidence=evidence,
         when=first.call.when,
         explains=[load.failure for load in short],
         remedy=_remedy(first),
@@ -77,28 +86,48 @@ def _short(load: Broken, by_text: bool) -> bool:
     return load.file.kind == "empty" or load.file.complete is False or (by_text and load.file.kind not in ("git-lfs", "html", "json", "text"))
 
 
-def _state(written: Saves, load: Broken) -> str:
-    if load.file.kind == "empty" or load.file.size == 0:
-        return "is empty (0 bytes)"
-    size = "has %d bytes" % load.file.size if load.file.size is not None else "is cut off"
-    what = "and no directory at its end" if load.file.complete is False else "and ends too early (%s)" % cut(load.failure.text, 80).rstrip(".")
+def _state(written: Saves, load: Broken) -> Text:
+    held = load.file.size
+    if load.file.kind == "empty" or held == 0:
+        return say("is empty (0 bytes)")
+    state = say("{size}{end}", size=_size(held), end=_end(load))
     before = saved_before(written, load)
     whole = getattr(before[1].end, "size", None) if before else None
-    if before and whole and load.file.size is not None and whole > load.file.size:
-        return "%s %s; it had %d when rank %s saved it at %s" % (size, what, whole, before[0].rank, place(before[1].site))
-    return "%s %s" % (size, what)
+    if before and whole and held is not None and whole > held:
+        return say(
+            "{state}; it had {count} when rank {rank} saved it at {where}",
+            state=state,
+            count=whole,
+            rank=before[0].rank,
+            where=place(before[1].site),
+        )
+    return state
 
 
-def _evidence(load: Broken) -> List[Evidence]:
-    kind = "%s, %s bytes, kind %s" % (load.file.path, load.file.size, load.file.kind or "unknown")
-    return [shown(load.call, kind), failed(load.failure)]
+def _size(held: Optional[int]) -> Text:
+    return say("is cut off") if held is None else say("has {count} bytes", count=held)
 
 
-def _remedy(load: Broken) -> str:
-    return (
-        "Load another checkpoint at %s, or write %s again; write each checkpoint to a temporary name and rename it: torch.save(state, "
-        "path + '.tmp'), os.replace(path + '.tmp', path)."
-    ) % (
-        place(load.call.site),
-        load.file.path or "this one",
+def _end(load: Broken) -> Text:
+    if load.file.complete is False:
+        return say(" and no directory at its end")
+    return say(" and ends too early ({error})", error=quoted(cut(load.failure.text, 80).rstrip(".")))
+
+
+def _shown(load: Broken) -> Evidence:
+    text = say(
+        "{path}, {size} bytes, kind {kind}",
+        path=quoted(load.file.path),
+        size=load.file.size,
+        kind=load.file.kind or say("unknown"),
+    )
+    return shown(load.call, text)
+
+
+def _remedy(load: Broken) -> Text:
+    return say(
+        "Load another checkpoint at {where}, or write {file} again; write each checkpoint to a temporary name and rename it: "
+        "torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path).",
+        where=place(load.call.site),
+        file=quoted(load.file.path) if load.file.path else say("this one"),
     )

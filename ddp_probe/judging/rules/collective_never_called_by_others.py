@@ -5,9 +5,10 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, in_order, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import ALONE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, named
 
 RULE = Rule(
     id="DDP633",
@@ -22,20 +23,37 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks that call it, and the position of the others."""
-    found = of_kind(run, ALONE)
-    if found is None or not only_waits(run):
+    parting = of_kind(run, ALONE)
+    if parting is None or not only_waits(run):
         return
-    told, remedy = departed(found), "Let all ranks make the call of %s%s, or none: move it out of the branch."
-    if found.branch:
-        told = " The call of %s is under the 'if' in line %d, whose branch the others do not take." % (named(found.blame), found.branch)
-        remedy = "Move the call of %%s%%s out of the 'if' in line %d, so that all ranks make it, or remove it." % found.branch
+    where = at(standings_of(run).ranks[parting.here[0]].site)
+    if parting.branch:
+        why: str = say(
+            " The call of {who} is under the 'if' in line {line}, whose branch the others do not take.",
+            who=named(parting.blame),
+            line=parting.branch,
+        )
+        remedy = say(
+            "Move the call of {who}{where} out of the 'if' in line {line}, so that all ranks make it, or remove it.",
+            who=named(parting.here),
+            where=where,
+            line=parting.branch,
+        )
+    else:
+        why = departed(parting)
+        remedy = say(
+            "Let all ranks make the call of {who}{where}, or none: move it out of the branch.",
+            who=named(parting.here),
+            where=where,
+        )
+    stand = say("{waiting:capital}; {absent}.", waiting=waiting(run, parting), absent=absent(run, parting))
     yield RULE.found(
-        ranks=found.blame,
-        verdict=in_order(found, "%s; %s." % (capital(waiting(run, found)), absent(run, found)), told) + doubt(run, found),
-        evidence=evidence(run, found),
-        when=found.when,
-        remedy=remedy % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),
+        ranks=parting.blame,
+        verdict=say("{parting}{doubt}", parting=in_order(parting, stand, why), doubt=doubt(run, parting)),
+        evidence=evidence(run, parting),
+        when=parting.when,
+        remedy=remedy,
         explains=explained(run),
-        confidence="high" if found.is_sure else MEDIUM,
-        cause="" if found.blame == (0,) else "rank_divergent_control_flow",
+        confidence="high" if parting.is_sure else MEDIUM,
+        cause="" if parting.blame == (0,) else "rank_divergent_control_flow",
     )

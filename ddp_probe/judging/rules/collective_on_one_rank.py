@@ -2,10 +2,12 @@
 
 from typing import Iterator
 
+from ddp_probe.judging.printed import verdict_of
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import place
 
 RULE = Rule(
     id="DDP609",
@@ -72,14 +74,14 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find exceptions that carry the report."""
-    found = list(told(RULE, run))
-    if not found:
+    matches = list(told(RULE, run))
+    if not matches:
         return
-    failure = found[0].failure
+    failure = matches[0].failure
     yield RULE.found(
         ranks=[0],
-        verdict="%s It was at %s." % (found[0].printed.says.format(**found[0].found.groupdict()), place(failure.site)),
-        evidence=first_of([failed(match.failure) for match in found]),
+        verdict=joined([verdict_of(RULE, matches[0]), say("It was at {where}.", where=place(failure.site))]),
+        evidence=first_of([failed(match.failure) for match in matches]),
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matches],
     )

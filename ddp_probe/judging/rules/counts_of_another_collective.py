@@ -4,10 +4,12 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
 from ddp_probe.judging.rank_models import by_digest, first_wraps
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
-from ddp_probe.judging.words import place
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import place, quoted
 
 _SAYS = Expression(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
 
@@ -59,18 +61,35 @@ def check(run: Run) -> Iterator[Finding]:
     wrap = next(wrapped.call for wrapped in wraps if wrapped.process is first.failure.process)
     yield RULE.found(
         ranks=guilty if len(guilty) < len(own) else [],
-        verdict="DDP on rank %s reads that rank %d has %d parameters, but it has %d, like all the others: the number came from another collective, "
-        "which rank %d called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
-        evidence=[
-            failed(first.failure),
-            *(shown(wrapped.call, "%d parameters, digest %s" % (wrapped.placement.parameters, wrapped.placement.digest)) for wrapped in wraps[:3]),
-        ],
+        verdict=say(
+            "DDP on rank {reader} reads that rank {rank} has {number} parameters, but it has {own}, like all the others: the "
+            "number came from another collective, which rank {rank} called before the wrap at {where}.",
+            reader=first.failure.rank,
+            rank=first.of,
+            number=first.number,
+            own=own[first.of],
+            where=place(wrap.site),
+        ),
+        evidence=[failed(first.failure), *(_shown(wrapped) for wrapped in wraps[:3])],
         when=first.failure.when,
         explains=[claim.failure for claim in claims],
-        remedy="Look for what rank %d calls before the wrap at %s and the others do not: "
-        "a collective under 'if rank == 0', an asynchronous one without a wait, or one in a thread. "
-        "Let all ranks call it, and wait for it: work.wait()." % (first.of, place(wrap.site)),
+        remedy=say(
+            "Look for what rank {rank} calls before the wrap at {where} and the others do not: a collective under "
+            "'if rank == 0', an asynchronous one without a wait, or one in a thread. Let all ranks call it, and wait for it: "
+            "work.wait().",
+            rank=first.of,
+            where=place(wrap.site),
+        ),
     )
+
+
+def _shown(wrapped: Wrapped) -> Evidence:
+    text = say(
+        "{count} parameters, digest {digest}",
+        count=wrapped.placement.parameters,
+        digest=quoted(wrapped.placement.digest),
+    )
+    return shown(wrapped.call, text)
 
 
 def _claims(run: Run) -> List[_Claim]:

@@ -7,10 +7,11 @@ from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, place, quoted
 
 RULE = Rule(
     id="DDP203",
@@ -42,14 +43,20 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = lost[0]
     who = ranks(failure.process for failure in lost)
-    site = first.site
-    where = place(site)
     call, card = _call(first), wrap_calls.card(first.process) if first.process is not None else None
-    there = "; %s, which is not CUDA" % wrap_calls.seen(card) if card is not None and card.device_type != "cuda" else ""
+    there: str = ""
+    if card is not None and card.device_type != "cuda":
+        there = say("; {cards}, which is not CUDA", cards=wrap_calls.seen(card))
     yield RULE.found(
         ranks=who,
-        verdict="%s at %s asks for CUDA on %s, but this host has no CUDA that torch can use (%s)%s."
-        % (_asked(call, lost), where, named(who), said(first), there),
+        verdict=say(
+            "{call} at {where} asks for CUDA on {who}, but this host has no CUDA that torch can use ({error}){there}.",
+            call=_asked(call, lost),
+            where=place(first.site),
+            who=named(who),
+            error=said(first),
+            there=there,
+        ),
         evidence=first_of([failed(failure) for failure in lost]),
         when=first.when,
         change=_change(call, card),
@@ -67,23 +74,23 @@ def _call(failure: Failed) -> "Optional[LoggedCall[schema.Event]]":
     return failure.calls[0] if failure.calls else None
 
 
-def _asked(call: "Optional[LoggedCall[schema.Event]]", lost: List[Failed]) -> str:
+def _asked(call: "Optional[LoggedCall[schema.Event]]", lost: List[Failed]) -> Text:
     asked = call.begin if call is not None else None
-    numbers = {
-        (failure.process.local_rank, told.begin.device)
-        for failure in lost
-        if failure.process
-        for told in failure.calls[:1]
-        if isinstance(told.begin, schema.SetDevice)
-    }
-    if isinstance(asked, schema.SetDevice) and len({device for _, device in numbers}) > 1:
-        own = all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers)
-        return "%s(%s)" % (asked.target, "LOCAL_RANK" if own else listed(sorted(device for _, device in numbers), 4))
     if isinstance(asked, schema.ModuleMove):
-        return "%s.%s(%s)" % (asked.model.rpartition(".")[2], asked.method, asked.destination)
-    if isinstance(asked, schema.SetDevice):
-        return "%s(%s)" % (asked.target, asked.device)
-    return "A call"
+        return quoted("%s.%s(%s)" % (asked.model.rpartition(".")[2], asked.method, asked.destination))
+    if not isinstance(asked, schema.SetDevice):
+        return say("A call")
+    numbers = set()
+    for failure in lost:
+        first = _call(failure)
+        if failure.process and first is not None and isinstance(first.begin, schema.SetDevice):
+            numbers.add((failure.process.local_rank, first.begin.device))
+    devices = [device for _, device in numbers]
+    if len(set(devices)) < 2:
+        return quoted("%s(%s)" % (asked.target, asked.device))
+    if all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers):
+        return quoted("%s(LOCAL_RANK)" % asked.target)
+    return say("{call}({devices})", call=asked.target, devices=listed(sorted(devices), 4))
 
 
 def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
@@ -95,4 +102,4 @@ def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Ca
     if call is not None and isinstance(call.begin, schema.SetDevice):
         other = "%s.set_device($args)" % card.module if card is not None and card.module else ""
         return [change.Instead(call.site, change.SET_DEVICE, "torch.cuda.is_available()", (other,) if other else (), ("torch",), call.begin.target)]
-    return [RULE.remedy]
+    return []

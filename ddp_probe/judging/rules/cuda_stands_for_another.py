@@ -1,13 +1,14 @@
 """A vendor's plugin replaces torch.cuda for its own cards: torch.cuda.is_available() is True on a host without CUDA."""
 
 import re
-from typing import Iterator, List
+from typing import Iterator, Optional
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed
 from ddp_probe.judging.vendor_words import DEVICES, NO_CUDA, said
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 _REAL = (
     NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error"
@@ -42,28 +43,41 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find a shim, and a failure of CUDA itself beside it."""
-    fatal = [failure for failure in run.failures if failure.fatal and re.search(_REAL, failure.text)]
-    lost = [(failure, failure.process, card) for failure in fatal if failure.process is not None for card in _shims(failure.process)]
+    lost = []
+    for failure in run.failures:
+        if failure.fatal and failure.process is not None and re.search(_REAL, failure.text):
+            shim = _shim(failure.process)
+            if shim is not None:
+                lost.append((failure, failure.process, shim))
     if not lost:
         return
     first, process, card = lost[0]
     who = [failure.rank for failure, _, _ in lost if failure.rank is not None]
     yield RULE.found(
         ranks=who,
-        verdict="%s replaces torch.cuda for %s cards, so torch.cuda.is_available() is True on %s, and a call needs something that only CUDA has: %s."
-        % (card.shim, card.name, named(who), said(first)),
+        verdict=say(
+            "{module} replaces torch.cuda for {kind} cards, so torch.cuda.is_available() is True on {who}, and a call needs "
+            "something that only CUDA has: {error}.",
+            module=card.shim,
+            kind=card.name,
+            who=named(who),
+            error=said(first),
+        ),
         evidence=[_shown(process, card), *[failed(failure) for failure, _, _ in lost[:3]]],
         when=first.when,
         explains=[failure for failure, _, _ in lost],
     )
 
 
-def _shims(process: LoggedProcess) -> List[schema.Card]:
+def _shim(process: LoggedProcess) -> Optional[schema.Card]:
+    """Return a card whose plugin has replaced torch.cuda."""
     seen = [*process.started.accelerators, *(process.ended.accelerators if process.ended else [])]
-    seen += [card for call in process.calls(schema.Wrap) for card in call.begin.accelerators]
-    seen += [card for call in process.calls(schema.WrapModel) for card in call.begin.accelerators]
-    return [card for card in seen if card.shim][:1]
+    for wrap in process.calls(schema.Wrap):
+        seen += wrap.begin.accelerators
+    for wrap_model in process.calls(schema.WrapModel):
+        seen += wrap_model.begin.accelerators
+    return next((card for card in seen if card.shim), None)
 
 
 def _shown(process: LoggedProcess, card: schema.Card) -> Evidence:
-    return Evidence(process.file, 1, None, "torch.cuda is replaced by %s" % card.shim)
+    return Evidence(process.file, 1, None, say("torch.cuda is replaced by {module}", module=card.shim))

@@ -1,12 +1,13 @@
 """device_ids names another card than the one that the parameters are on: DDP accepts it, but the first step fails."""
 
-from typing import Iterator
+from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.card_use import number
-from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import named
-from ddp_probe.reading.model import Run
+from ddp_probe.judging.rule import ERROR, WARNING, Evidence, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
 
 RULE = Rule(
     id="DDP108",
@@ -44,22 +45,42 @@ def check(run: Run) -> Iterator[Finding]:
     if not other:
         return
     first = other[0]
-    after = [failure for each in other for failure in wrap_calls.later(run, each, wrap_calls.TWO_DEVICES)]
+    after: List[Failed] = []
+    for wrapped in other:
+        after += wrap_calls.later(run, wrapped, wrap_calls.TWO_DEVICES)
     lost = [*wrap_calls.failures(run, other), *after]
-    pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(other),
-        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, but the first step fails."
-        % (named(wrap_calls.wrapping_ranks(other)), pairs, wrap_calls.giver(first)),
+        verdict=say(
+            "The parameters are on one card and device_ids names another on {who} ({pairs}), given by {giver}; DDP accepts it, "
+            "but the first step fails.",
+            who=named(wrap_calls.wrapping_ranks(other)),
+            pairs=listed([_pair(wrapped) for wrapped in other[:4]], by="; "),
+            giver=wrap_calls.giver(first),
+        ),
         evidence=[
-            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
+            *first_of([_shown(wrapped) for wrapped in other]),
             *[failed(failure) for failure in after[:1]],
         ],
         when=min(each.call.when for each in other),
-        change=[*wrap_calls.without_ids(first), "DDP then uses the card that the parameters are on."],
+        change=[*wrap_calls.without_ids(first), say("DDP then uses the card that the parameters are on.")],
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
+
+
+def _pair(wrapped: wrap_calls.Wrapped) -> Text:
+    return say(
+        "rank {rank}: {device}, device_ids {ids}",
+        rank=wrapped.process.rank,
+        device=wrapped.devices[0],
+        ids=quoted(wrapped.ids),
+    )
+
+
+def _shown(wrapped: wrap_calls.Wrapped) -> Evidence:
+    text = say("parameters on {device}, device_ids {ids}", device=wrapped.devices[0], ids=quoted(wrapped.ids))
+    return shown(wrapped.call, text)
 
 
 def _differs(wrapped: wrap_calls.Wrapped) -> bool:

@@ -1,14 +1,15 @@
 """device_ids are given for a model on the CPU: a CPU run, with a call written for cards."""
 
-from typing import Iterator
+from typing import Iterator, List
 
 from ddp_probe.judging import change, wrap_calls
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, place, quoted
 
 _CPU_RUN = (
     r"\bin wrap_model\b|[\"'=: ]gloo\b[\"' ,)]|CUDA available: False|(?:GPU|cuda|CUDA) (?:is )?(?:not available|unavailable)"
@@ -56,33 +57,53 @@ def check(run: Run) -> Iterator[Finding]:
     first = lost[0]
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(lost),
-        verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and the host has no accelerator."
-        % (wrap_calls.all_ids(lost), named(wrap_calls.wrapping_ranks(lost)), wrap_calls.giver(first), first.placement.parameters),
-        evidence=first_of(
-            [
-                shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, wrap_calls.giver(each), each.placement.parameters))
-                for each in lost
-            ]
+        verdict=say(
+            "DDP gets device_ids {ids} on {who} from {giver}, while all {count} parameters are on cpu and the host has no accelerator.",
+            ids=wrap_calls.all_ids(lost),
+            who=named(wrap_calls.wrapping_ranks(lost)),
+            giver=wrap_calls.giver(first),
+            count=first.placement.parameters,
         ),
+        evidence=first_of([_shown(wrapped) for wrapped in lost]),
         when=min(each.call.when for each in lost),
         change=wrap_calls.only_on_a_card(first),
         explains=wrap_calls.failures(run, lost),
     )
 
 
+def _shown(wrapped: wrap_calls.Wrapped) -> Evidence:
+    text = say(
+        "device_ids {ids} from {giver}; {count} parameters on cpu",
+        ids=quoted(wrapped.ids),
+        giver=wrap_calls.giver(wrapped),
+        count=wrapped.placement.parameters,
+    )
+    return shown(wrapped.call, text)
+
+
 def _of_group(run: Run) -> Iterator[Finding]:
-    refused = [failure for failure in run.failures if failure.process is not None and failure.fatal and _NO_CARD.search(failure.text)]
-    calls = [call for failure in refused for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
-    if not calls:
+    fatal = [failure for failure in run.failures if failure.process is not None and failure.fatal]
+    refused = [failure for failure in fatal if _NO_CARD.search(failure.text)]
+    devices: List[str] = []
+    for failure in refused:
+        devices += [call.begin.device_id for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+    if not devices:
         return
-    first, given = refused[0], calls[0].begin.device_id
+    first = refused[0]
     yield RULE.found(
         ranks=ranks(failure.process for failure in refused),
-        verdict="init_process_group at %s gets device_id=%s on %s: torch takes a card of this host with its number there, or None."
-        % (place(first.site), given or "a device", named(ranks(failure.process for failure in refused))),
+        verdict=say(
+            "init_process_group at {where} gets device_id={device} on {who}: torch takes a card of this host with its number there, or None.",
+            where=place(first.site),
+            device=quoted(devices[0]) if devices[0] else say("a device"),
+            who=named(ranks(failure.process for failure in refused)),
+        ),
         evidence=first_of([failed(failure) for failure in refused]),
         when=first.when,
-        change=[change.Argument(first.site, change.GROUP, "device_id", ""), "On a CPU run there is no card to bind the group to."],
+        change=[
+            change.Argument(first.site, change.GROUP, "device_id", ""),
+            say("On a CPU run there is no card to bind the group to."),
+        ],
         explains=refused,
         fix="",
     )

@@ -4,9 +4,10 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.words import named
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.reading.model import Failed, Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, quoted
 
 _STREAM = r"list index out of range"
 
@@ -33,7 +34,9 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Find the failure after a wrap with device_ids on a card that is not a CUDA card."""
     given = [each for each in wrap_calls.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
-    lost = [failure for each in given for failure in _of_stream(run, each)]
+    lost: List[Failed] = []
+    for wrapped in given:
+        lost += _of_stream(run, wrapped)
     if not lost:
         return
     first = next(each for each in given if _of_stream(run, each))
@@ -41,16 +44,25 @@ def check(run: Run) -> Iterator[Finding]:
     alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(alike),
-        verdict="torch %s supports device_ids on CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward fails in _get_stream."
-        % (version, named(wrap_calls.wrapping_ranks(alike)), wrap_calls.all_ids(alike), wrap_calls.giver(first), first.devices[0]),
-        evidence=[
-            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),
-            failed(lost[0]),
-        ],
+        verdict=say(
+            "torch {version} supports device_ids on CUDA only; on {who} DDP gets {ids} from {giver} for a model on {device}, and "
+            "the first forward fails in _get_stream.",
+            version=version,
+            who=named(wrap_calls.wrapping_ranks(alike)),
+            ids=wrap_calls.all_ids(alike),
+            giver=wrap_calls.giver(first),
+            device=first.devices[0],
+        ),
+        evidence=[*first_of([_shown(wrapped) for wrapped in alike]), failed(lost[0])],
         when=min(each.call.when for each in alike),
         change=wrap_calls.without_ids(first),
         explains=lost,
     )
+
+
+def _shown(wrapped: wrap_calls.Wrapped) -> Evidence:
+    text = say("parameters on {device}, device_ids {ids}", device=wrapped.devices[0], ids=quoted(wrapped.ids))
+    return shown(wrapped.call, text)
 
 
 def _of_stream(run: Run, wrapped: wrap_calls.Wrapped) -> List[Failed]:

@@ -1,13 +1,14 @@
 """A checkpoint could not be written: the disk or the quota is full."""
 
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import counted, cut, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, cut, place, quoted, size
 
 # Shared memory and file watches report the same error number, and are not a disk.
 _NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"
@@ -66,21 +67,32 @@ def _save(failure: Failed) -> "Optional[LoggedCall[schema.Save]]":
     return before[-1] if before else None
 
 
-def _verdict(failure: Failed, save: "Optional[LoggedCall[schema.Save]]") -> str:
-    words = cut(failure.text, 160).rstrip(".")
+def _verdict(failure: Failed, save: "Optional[LoggedCall[schema.Save]]") -> Text:
+    error = quoted(cut(failure.text, 160).rstrip("."))
     if save is None:
-        return "Writing failed at %s with %s." % (place(failure.site), words)
-    size = getattr(save.end, "size", None) if save in failure.calls else None
-    came = " after %d bytes" % size if size is not None else ""
-    what = save.begin.path if save in failure.calls else "the checkpoint that it had saved into memory"
-    free = getattr(save.end, "free", None) if save in failure.calls else None
-    room = " Free on that disk afterwards: %s." % _size(free) if free is not None else ""
-    return "Rank %s could not write %s at %s: %s%s.%s" % (failure.rank, what, place(save.site), words, came, room)
+        return say("Writing failed at {where} with {error}.", where=place(failure.site), error=error)
+    if save not in failure.calls:
+        return say(
+            "Rank {rank} could not write the checkpoint that it had saved into memory at {where}: {error}.",
+            rank=failure.rank,
+            where=place(save.site),
+            error=error,
+        )
+    written, free = getattr(save.end, "size", None), getattr(save.end, "free", None)
+    return say(
+        "Rank {rank} could not write {path} at {where}: {error}{reached}.{free}",
+        rank=failure.rank,
+        path=quoted(save.begin.path),
+        where=place(save.site),
+        error=error,
+        reached=say(" after {count} bytes", count=written) if written is not None else "",
+        free=say(" Free on that disk afterwards: {size}.", size=_size(free)) if free is not None else "",
+    )
 
 
-def _size(count: int) -> str:
-    return counted(count, "byte") if count < 1 << 20 else "%.1f GiB" % (count / (1 << 30))
+def _size(count: int) -> Text:
+    return counted(count, "byte") if count < 1 << 20 else size(count)
 
 
-def _shown(save: "Optional[LoggedCall[schema.Save]]") -> "list[Evidence]":
-    return [] if save is None else [shown(save, "save of %s" % save.begin.path)]
+def _shown(save: "Optional[LoggedCall[schema.Save]]") -> List[Evidence]:
+    return [] if save is None else [shown(save, say("save of {path}", path=quoted(save.begin.path)))]

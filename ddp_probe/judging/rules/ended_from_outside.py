@@ -1,14 +1,14 @@
 """A signal from outside ended the job, and nothing had failed before."""
 
-import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import left_by_then
 from ddp_probe.judging.rule import Finding, Printed, Rule, line
-from ddp_probe.judging.waiting import last_seen
-from ddp_probe.judging.words import capital, clock, listed, named
-from ddp_probe.reading.model import LoggedProcess, OutsideEnd, Run
+from ddp_probe.judging.waiting import last_done
+from ddp_probe.reading.model import Failed, LoggedProcess, OutsideEnd, Run
+from ddp_probe.wording.text import Text, about, joined, say
+from ddp_probe.wording.words import clock, listed, named, quoted
 
 _PLACES = 3
 _JOBS = {
@@ -18,10 +18,10 @@ _JOBS = {
     "JOB_ID": "qacct -j %s",
 }
 _SENDERS = {
-    "SIGINT": "A person pressed Ctrl-C, or a program sent SIGINT.",
-    "SIGHUP": "The terminal or the ssh connection was closed: start the job in tmux, or with nohup or setsid.",
-    "SIGQUIT": "A person pressed Ctrl-\\, or a program sent SIGQUIT.",
-    "SIGTERM": "A scheduler's time limit, a preemption, the stop of a container, or a person sent it: look there.",
+    "SIGINT": say("A person pressed Ctrl-C, or a program sent SIGINT."),
+    "SIGHUP": say("The terminal or the ssh connection was closed: start the job in tmux, or with nohup or setsid."),
+    "SIGQUIT": say("A person pressed Ctrl-\\, or a program sent SIGQUIT."),
+    "SIGTERM": say("A scheduler's time limit, a preemption, the stop of a container, or a person sent it: look there."),
 }
 
 _FAILED = r"\b\w+Error\b|exitcode|NCCL WARN|[Ww]atchdog caught|[Tt]imed? ?out\b|out of memory|\b[Kk]illed\b|Segmentation fault"
@@ -78,56 +78,87 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Tell which signal came, when, and where each rank was."""
-    found = run.outside
-    if found is None:
+    outside = run.outside
+    if outside is None:
         return
     stood = [process for process in run.processes if process.stood_until is not None]
+    failures: List[Failed] = []
+    for process in stood:
+        failures += process.failures
     yield RULE.found(
         ranks=sorted(process.rank for process in stood if process.rank is not None),
-        verdict="%s got %s at %s.%s%s%s"
-        % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood), left_by_then(run), _handlers(run)),
-        evidence=[line(one.at, "%s got %s%s" % (one.to, one.signal or "a signal", _did(one))) for one in _told(run, found)],
-        when=found.when,
-        remedy=_remedy(run, found),
-        explains=[failure for process in stood for failure in process.failures],
+        verdict=say(
+            "{got:capital} at {when}.{places}{left}{handlers}",
+            got=_got(outside),
+            when=clock(outside.when),
+            places=_places(run, stood),
+            left=left_by_then(run),
+            handlers=_handlers(run),
+        ),
+        evidence=[line(end.at, _with_handler(end)) for end in _signs(run, outside)],
+        when=outside.when,
+        remedy=_remedy(run, outside),
+        explains=failures,
     )
 
 
-def _told(run: Run, found: OutsideEnd) -> List[OutsideEnd]:
+def _signs(run: Run, outside: OutsideEnd) -> List[OutsideEnd]:
     """Return the first sign, and the ranks whose handlers made a call."""
-    return [found, *(one for one in run.handled if one.at != found.at)]
+    return [outside, *(end for end in run.handled if end.at != outside.at)]
 
 
-def _did(one: OutsideEnd) -> str:
-    return "; its handler then called %s%s" % (one.did.op, ", which has not returned" if one.did.is_open else "") if one.did is not None else ""
+def _got(end: OutsideEnd) -> Text:
+    return say("{process} got {signal}", process=end.to, signal=end.signal or say("a signal"))
+
+
+def _with_handler(end: OutsideEnd) -> Text:
+    if end.did is None:
+        return _got(end)
+    if end.did.is_open:
+        return say("{got}; its handler then called {call}, which has not returned", got=_got(end), call=end.did.op)
+    return say("{got}; its handler then called {call}", got=_got(end), call=end.did.op)
 
 
 def _handlers(run: Run) -> str:
     """Say that a handler's own call keeps a rank from ending."""
-    waits = [(one.to, one.did.op) for one in run.handled if one.did is not None and one.did.is_open]
-    return " %s then waited in %s, which its signal handler had called." % (capital(waits[0][0]), waits[0][1]) if waits else ""
+    for end in run.handled:
+        if end.did is not None and end.did.is_open:
+            return say(
+                " {process:capital} then waited in {call}, which its signal handler had called.",
+                process=end.to,
+                call=end.did.op,
+            )
+    return ""
 
 
 def _places(run: Run, stood: List[LoggedProcess]) -> str:
     """Say where the ranks were until then."""
-    seen = standings_of(run).ranks
     places: Dict[str, List[int]] = {}
     for process in stood:
         if process.rank is not None:
-            where = last_seen(process).partition(" and was ended")[0]
-            if process.rank in seen:
-                standing = seen[process.rank]
-                where = standing.where() if standing.left is not None else "was %s" % standing.where()
-            places.setdefault(where, []).append(process.rank)
-    told = ["%s %s" % (named(ranks), _of_several(where) if len(ranks) > 1 else where) for where, ranks in places.items()]
-    return " Until then %s." % listed(told, _PLACES) if told else ""
+            places.setdefault(_place(run, process), []).append(process.rank)
+    parts = []
+    for does, ranks in places.items():
+        who = named(ranks)
+        parts.append(say("{who} {does}", who=who, does=about(does, ranks=who)))
+    return say(" Until then {places}.", places=listed(parts, _PLACES)) if parts else ""
 
 
-def _of_several(where: str) -> str:
-    return re.sub("^was ", "were ", where).replace("; its last call", "; their last call")
+def _place(run: Run, process: LoggedProcess) -> str:
+    """Say where a rank was, or what it did last."""
+    seen = standings_of(run).ranks
+    if process.rank not in seen:
+        return last_done(process)
+    standing = seen[process.rank]
+    if standing.left is not None:
+        return standing.where()
+    return say("{ranks:was|were} {where}", ranks=named([standing.rank]), where=standing.where())
 
 
-def _remedy(run: Run, found: OutsideEnd) -> str:
+def _remedy(run: Run, outside: OutsideEnd) -> Text:
     environment = next((process.started.environment for process in run.processes), {})
-    asked = next((" Ask it: %s." % (command % environment[name]) for name, command in _JOBS.items() if environment.get(name)), "")
-    return "%s%s" % (_SENDERS.get(found.signal, "Find out who ended the launcher."), asked)
+    sender = _SENDERS.get(outside.signal) or say("Find out who ended the launcher.")
+    for name, command in _JOBS.items():
+        if environment.get(name):
+            return joined([sender, say("Ask it: {command}.", command=quoted(command % environment[name]))])
+    return sender

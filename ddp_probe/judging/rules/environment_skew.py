@@ -1,14 +1,15 @@
 """A variable that must be the same on all ranks differs between them."""
 
-from typing import Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Set
 
-from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
+from ddp_probe.judging.rule import ERROR, WARNING, Evidence, Finding, Printed, Rule, failed, line
 from ddp_probe.judging.skews import Skew, compare, started
 from ddp_probe.judging.vendor_words import COMMUNICATION, VARIABLES
-from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, listed, named, quoted
 
 _COMPARED = Expression(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
 # These are meant to differ from rank to rank or host to host, or change only what is printed.
@@ -81,25 +82,22 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the variables of all ranks by name; those that are known to break communication come first."""
-    found = skews(run)
-    if not found:
+    differing = skews(run)
+    if not differing:
         return
-    first, others = found[0], [skew.name for skew in found[1:]]
-    shown = set(first.ranks or first.all)
+    first = differing[0]
     lost = _lost(run) if _BREAKS.match(first.name) else []
-    starts = [
-        line(LogLine(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank]))
-        for process in run.processes
-        if process.rank is not None and process.rank in shown
-    ]
     yield RULE.found(
         ranks=first.ranks,
-        verdict="%s differs between the ranks: %s%s."
-        % (first.name, first.told(), "; %s %s too" % (", ".join(others[:4]), "differs" if len(others) == 1 else "differ") if others else ""),
-        evidence=starts[:4] + [failed(failure) for failure in lost[:2]],
+        verdict=say(
+            "{name} differs between the ranks: {values}{others}.",
+            name=first.name,
+            values=first.told(),
+            others=_others(differing[1:]),
+        ),
+        evidence=_starts(run, first)[:4] + [failed(failure) for failure in lost[:2]],
         when=min(failure.when for failure in lost) if lost else min(process.start_when for process in run.processes),
-        remedy="%s %s%s, and look at what starts that shell (login scripts, the image, the start script)."
-        % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
+        remedy=_remedy(first),
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
@@ -107,24 +105,65 @@ def check(run: Run) -> Iterator[Finding]:
 
 def skews(run: Run) -> List[Skew]:
     """Return the variables that differ and must not; those that are known to break communication come first."""
-    found = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
-    return sorted(found, key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
+    differing = []
+    for name in _names(run):
+        skew = _compare(run, name)
+        if skew is not None:
+            differing.append(skew)
+    return sorted(differing, key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
 
 
-def _where(skew: Skew) -> str:
-    value = "=%s" % skew.usual if skew.usual else ""
-    return "%s for %s" % (value, named(skew.ranks)) if skew.ranks else " to one value for all ranks"
+def _others(others: List[Skew]) -> str:
+    if not others:
+        return ""
+    names = listed([skew.name for skew in others[:4]])
+    return say("; {names} {names:differs|differ} too", names=names)
+
+
+def _starts(run: Run, skew: Skew) -> List[Evidence]:
+    """Return the first lines of the ranks that have another value; of all ranks, if it is not known which value is right."""
+    starts = []
+    for process in run.processes:
+        if process.rank is not None and process.rank in (skew.odd if skew.ranks else skew.all):
+            setting = quoted("%s=%s" % (skew.name, skew.all[process.rank]))
+            text = say("rank {rank}: {setting}", rank=process.rank, setting=setting)
+            starts.append(line(LogLine(process.file, 1), text))
+    return starts
+
+
+def _remedy(skew: Skew) -> Text:
+    if not skew.ranks:
+        return say(
+            "Set {name} to one value for all ranks, and look at what starts that shell (login scripts, the image, the start script).",
+            name=skew.name,
+        )
+    if not skew.usual:
+        return say(
+            "Unset {name} for {who}, and look at what starts that shell (login scripts, the image, the start script).",
+            name=skew.name,
+            who=named(skew.ranks),
+        )
+    return say(
+        "Set {setting} for {who}, and look at what starts that shell (login scripts, the image, the start script).",
+        setting=quoted("%s=%s" % (skew.name, skew.usual)),
+        who=named(skew.ranks),
+    )
 
 
 def _names(run: Run) -> List[str]:
-    names = {name for process in run.processes if process.rank is not None for name in process.started.environment}
-    return sorted(name for name in names if _COMPARED.match(name) and not _OWN.search(name.replace("TORCH_DISTRIBUTED_DEBUG", "")))
+    names: Set[str] = set()
+    for process in run.processes:
+        if process.rank is not None:
+            names.update(process.started.environment)
+    compared = [name for name in names if _COMPARED.match(name)]
+    return sorted(name for name in compared if not _OWN.search(name.replace("TORCH_DISTRIBUTED_DEBUG", "")))
 
 
 def _compare(run: Run, name: str) -> Optional[Skew]:
-    values = {
-        process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None
-    }
+    values: Dict[int, str] = {}
+    for process in run.processes:
+        if process.rank is not None and process.start is not None:
+            values[process.rank] = process.started.environment.get(name, "")
     launchers = [start.environment.get(name, "") for start in started(run)]
     if "VISIBLE" in name:  # Each rank may see other cards, but the same number of them.
         values = {rank: _how_many(value) for rank, value in values.items()}
@@ -139,5 +178,6 @@ def _how_many(value: str) -> str:
 def _lost(run: Run) -> List[Failed]:
     """Return all failures if each of them can come from broken communication and no rank was killed; else nothing."""
     fatal = [failure for failure in run.failures if failure.fatal and failure.process is not None]
-    killed = any(death.signal and death.signal != "SIGTERM" for death in run.deaths)
-    return fatal if fatal and not killed and all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []
+    if any(death.signal and death.signal != "SIGTERM" for death in run.deaths):
+        return []
+    return fatal if all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []

@@ -7,21 +7,17 @@ from ddp_probe.judging.parted import of_kind
 from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import capital, clock, lasting, named, place, spans
+from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.standing.splits import LEFT
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import clock, lasting, named, place, quoted
 
 # A rank that says this compared itself with another one: it did not fail before that one.
 _COMPARED = Expression(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
 _MEMORY = Expression(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
-
-_UNSEEN = (
-    "Find out what ended %s: the program that started it may print its exit code; the kernel's log shows whether memory ran out (dmesg -T | "
-    "grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its line with PYTHONFAULTHANDLER=1. If you "
-    "start the job with torchrun, the signal is recorded."
-)
 
 RULE = Rule(
     id="DDP621",
@@ -106,8 +102,13 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     losses = [failure for failure in run.failures if failure.rank in losers and failure.fatal]
     yield RULE.found(
         ranks=guilty,
-        verdict="%s failed first, at %s, with %s; %s."
-        % (capital(named(guilty)), place(first.site), first.said(200).rstrip("."), _loss(first, lost, losses)),
+        verdict=say(
+            "{who:capital} failed first, at {where}, with {error}; {loss}.",
+            who=named(guilty),
+            where=place(first.site),
+            error=quoted(first.said(200).rstrip(".")),
+            loss=_loss(first, lost, losses),
+        ),
         evidence=[failed(failure) for failure in [*own[:3], *losses[:2]]],
         when=first.when,
         explains=[*own, *losses],
@@ -119,30 +120,57 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Name the ranks that wrote no last line, if no launcher's file says how they ended, and no ledger who waits for them."""
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    stand = sorted((call for process in run.processes for call in process.calls(schema.LauncherHang) if call.begin.gone), key=lambda call: call.when)
-    seen = {rank for call in stand for rank in call.begin.gone}
+    hangs: List[LoggedCall[schema.LauncherHang]] = []
+    for process in run.processes:
+        hangs += [call for call in process.calls(schema.LauncherHang) if call.begin.gone]
+    hangs.sort(key=lambda call: call.when)
+    seen: Set[int] = set()
+    for call in hangs:
+        seen.update(call.begin.gone)
     gone = [process for process in _unended(run) if lost or process.rank in seen]
     if not gone or of_kind(run, LEFT) is not None:
         return
     guilty = ranks(gone)
-    known = "%s lost the connection" % named(ranks(failure.process for failure in lost))
-    if not lost:
-        known = "its process had ended by %s, while %s hung" % (clock(stand[0].when), named(stand[0].begin.ranks))
-    which = "it" if len(guilty) == 1 else "rank %s" % gone[0].rank
-    said = "%s left no last line: %s %s; %s. A killed process ends like this" % (capital(named(guilty)), which, last_seen(gone[0]), known)
-    said += "; no launcher's file says whether a signal ended it."
+    if lost:
+        known = say("{who} lost the connection", who=named(ranks(failure.process for failure in lost)))
+        others = [failed(failure) for failure in lost[:2]]
+    else:
+        first = hangs[0]
+        known = say(
+            "its process had ended by {when}, while {who} hung",
+            when=clock(first.when),
+            who=named(first.begin.ranks),
+        )
+        others = [line(first.at, quoted(first.begin.said))]
+    because = say(
+        "{who:capital} left no last line: {rank} {last}; {known}. A killed process ends like this; no launcher's file says "
+        "whether a signal ended it.",
+        who=named(guilty),
+        rank=say("it") if len(guilty) == 1 else say("rank {rank}", rank=gone[0].rank),
+        last=last_seen(gone[0]),
+        known=known,
+    )
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
-        yield RULE.undecided(said, explains=lost, then=_UNSEEN % named(guilty))
+        yield RULE.undecided(because, explains=lost, then=_unseen(guilty))
         return
-    last = [line(process.last_at, "the last line of rank %s" % process.rank) for process in gone[:2]]
+    last = [line(process.last_at, say("the last line of rank {rank}", rank=process.rank)) for process in gone[:2]]
     yield RULE.found(
         ranks=guilty,
-        verdict=said,
-        evidence=[*last, *map(failed, lost[:2]), *(line(call.at, call.begin.said) for call in stand[:1] if not lost)],
+        verdict=because,
+        evidence=[*last, *others],
         when=min(process.last_when for process in gone),
         confidence=MEDIUM,
         explains=lost,
-        remedy=_UNSEEN % named(guilty),
+        remedy=_unseen(guilty),
+    )
+
+
+def _unseen(guilty: List[int]) -> Text:
+    return say(
+        "Find out what ended {who}: the program that started it may print its exit code; the kernel's log shows whether memory "
+        "ran out (dmesg -T | grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its "
+        "line with PYTHONFAULTHANDLER=1. If you start the job with torchrun, the signal is recorded.",
+        who=named(guilty),
     )
 
 
@@ -160,25 +188,34 @@ def _own(failure: Failed) -> bool:
 
 def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:
     """Return the ranks that later reported a loss, stopped waiting, or were ended by the launcher."""
-    told = {
-        failure.rank for failure in run.failures if failure.fatal and failure.when >= when and (failure.consequence == PEER_GONE or waited(failure))
-    }
+    later = [failure for failure in run.failures if failure.fatal and failure.when >= when]
+    told = {failure.rank for failure in later if failure.consequence == PEER_GONE or waited(failure)}
     ended = {death.rank for death in run.deaths if death.signal in ("SIGTERM", "SIGKILL")}
     return sorted(rank for rank in told | ended if rank is not None and rank not in guilty)
 
 
-def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> str:
+def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> Text:
     later = [failure for failure in losses if failure.when >= first.when]
     if not later:
-        return "the launcher then ended %s" % named(lost)
-    return "%s lost the connection %s later" % (named(lost), lasting(later[0].when - first.when))
+        return say("the launcher then ended {who}", who=named(lost))
+    return say(
+        "{who} lost the connection {later} later",
+        who=named(lost),
+        later=lasting(later[0].when - first.when),
+    )
 
 
-def _remedy(first: Failed) -> str:
-    rank = spans([first.rank]) if first.rank is not None else "that failed"
+def _remedy(first: Failed) -> Text:
+    rank = first.rank if first.rank is not None else say("that failed")
     if _MEMORY.search(first.text):
-        return (
-            "Reduce what rank %s holds in memory at %s: compare its batch sizes, its caches and what else runs on its card or host with the "
-            "other ranks."
-        ) % (rank, place(first.site))
-    return "Fix what rank %s failed with at %s; the other ranks' exceptions follow from it." % (rank, place(first.site))
+        return say(
+            "Reduce what rank {rank} holds in memory at {where}: compare its batch sizes, its caches and what else runs on its "
+            "card or host with the other ranks.",
+            rank=rank,
+            where=place(first.site),
+        )
+    return say(
+        "Fix what rank {rank} failed with at {where}; the other ranks' exceptions follow from it.",
+        rank=rank,
+        where=place(first.site),
+    )

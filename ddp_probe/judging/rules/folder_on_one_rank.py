@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Iterator, Optional
 
 from ddp_probe.judging import change, job_calls, save_changes
-from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.printed import Match, by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule
-from ddp_probe.judging.words import place
-from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import place, quoted
 
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir(?:_or_exist)?\("
 _WRITES = (
@@ -23,6 +24,8 @@ _SEVERAL = Expression(
     r"|_optim_states\.pt|collect_results|shared directory for all ranks|access to the configured storage path"
     r"|deepspeed|accelerate|(?i:multi-?(?:gpu|node))|\b(?:two|three|four|eight|several|\d) (?:processes|nodes|machines)\b|多(?:个机器|机|卡|进程)"
 )
+_NO_FOLDER = "The folder {path} does not exist for this rank: another rank creates it, or nobody does."
+_NO_FOLDER_OF = "The folder of {path} does not exist for this rank: another rank creates it, or nobody does."
 
 RULE = Rule(
     id="DDP521",
@@ -43,13 +46,13 @@ RULE = Rule(
         ),
         Printed(
             r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist",
-            says="The folder {path} does not exist for this rank: another rank creates it, or nobody does.",
+            says=_NO_FOLDER,
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'",
             beside=_MADE + "|" + _WRITES,
             unless=r" -> ",
-            says="The folder of {path} does not exist for this rank: another rank creates it, or nobody does.",
+            says=_NO_FOLDER_OF,
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
@@ -83,13 +86,14 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Use the error's words, if some ranks did not have the error: a folder that all ranks find is from an earlier run."""
-    found = [match for match in matches(RULE, run) if match.failure.process is not None]
-    if not 0 < len({match.failure.rank for match in found}) < max(run.expected or 0, len(run.ranks)):
+    recorded = [match for match in matches(RULE, run) if match.failure.process is not None]
+    if not 0 < len({match.failure.rank for match in recorded}) < max(run.expected or 0, len(run.ranks)):
         return
-    folder = os.path.normpath(found[0].found.groupdict().get("path") or "")
+    first = recorded[0]
+    folder = os.path.normpath(first.found.groupdict().get("path") or "")
     for finding in by_text(RULE, run):
-        if "another rank creates it, or nobody does" in finding.verdict:
-            yield _of_nobody(finding, found[0].failure, _holder(run, folder))
+        if first.printed.says in (_NO_FOLDER, _NO_FOLDER_OF):
+            yield _of_nobody(finding, first, _holder(run, folder))
         else:
             yield finding
 
@@ -103,17 +107,30 @@ def _holder(run: Run, folder: str) -> Optional[LoggedProcess]:
     return None
 
 
-def _of_nobody(finding: Finding, failure: Failed, holder: Optional[LoggedProcess]) -> Finding:
+def _of_nobody(finding: Finding, match: Match, holder: Optional[LoggedProcess]) -> Finding:
     """Say who has the folder; if nobody is seen to have it, the rank that needs it has to make it."""
-    lead = finding.verdict.partition(":")[0]
+    failure, path = match.failure, quoted(match.found.group("path"))
+    is_folder = match.printed.says == _NO_FOLDER
+    folder = say("The folder {path}", path=path) if is_folder else say("The folder of {path}", path=path)
     if holder is not None:
-        verdict = "%s, and rank %s has saved into it: this rank was too early, or its host has another disk." % (lead, holder.rank)
+        verdict = say(
+            "{folder} does not exist for this rank, and rank {rank} has saved into it: this rank was too early, or its host has another disk.",
+            folder=folder,
+            rank=holder.rank,
+        )
         return replace(finding, verdict=verdict)
-    verdict = lead + ", and no rank is recorded creating it or saving into it."
+    verdict = say(
+        "{folder} does not exist for this rank, and no rank is recorded creating it or saving into it.",
+        folder=folder,
+    )
     if failure.site is not None and any(isinstance(call.begin, schema.Save) for call in failure.calls):
         made = save_changes.with_folder(failure.site)
-        return replace(finding, verdict=verdict, remedy=change.words(made, job_calls.names), edits=change.edits(made))
-    remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)
+        remedy: str = change.words(made, job_calls.names)
+        return replace(finding, verdict=verdict, remedy=remedy, edits=change.edits(made))
+    remedy = say(
+        "Make the folder before {where}: os.makedirs(folder, exist_ok=True), on each host that writes into it.",
+        where=place(failure.site),
+    )
     return replace(finding, verdict=verdict, remedy=remedy)
 
 

@@ -3,11 +3,13 @@
 import re
 from typing import Dict, Iterator
 
-from ddp_probe.judging.printed import matches
+from ddp_probe.judging.printed import Match, matches, verdict_of
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import ATTRIBUTES, MODULES, PLUGIN_LIBRARY
 from ddp_probe.judging.who import RAISED
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 # By comparing the names of torch 1.12.1 with those of 2.13.0; older ones, and some of the versions between, are added by hand.
 _NAMES: Dict[str, str] = {
@@ -296,22 +298,27 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Use the exception's words, and add the installed versions."""
-    found = [match for match in matches(RULE, run) if match.failure.process is not None]
-    if not found:
+    recorded = [match for match in matches(RULE, run) if match.failure.process is not None]
+    if not recorded:
         return
-    first = found[0]
-    process = first.failure.process
-    versions = process.started.versions if process is not None else {}
-    installed = ", ".join("%s %s" % (name, versions[name]) for name in ("torch", "mmengine", "mmcv", "python") if name in versions)
-    said = (
-        first.printed.says.format_map({"name": "?", "module": "?", **{key: value or "?" for key, value in first.found.groupdict().items()}})
-        if first.printed.says
-        else RULE.title
-    )
+    guilty = {match.failure.rank for match in recorded if match.printed.ranks}
     yield RULE.found(
-        ranks=sorted({match.failure.rank for match in found if match.failure.rank is not None and match.printed.ranks}),
-        verdict="%s%s." % (said.rstrip("."), " (%s)" % installed if installed else ""),
-        evidence=first_of([failed(match.failure) for match in found]),
-        when=first.failure.when,
-        explains=[match.failure for match in found],
+        ranks=sorted(rank for rank in guilty if rank is not None),
+        verdict=_verdict(recorded[0]),
+        evidence=first_of([failed(match.failure) for match in recorded]),
+        when=recorded[0].failure.when,
+        explains=[match.failure for match in recorded],
+    )
+
+
+def _verdict(match: Match) -> Text:
+    process = match.failure.process
+    versions = process.started.versions if process is not None else {}
+    names = [name for name in ("torch", "mmengine", "mmcv", "python") if name in versions]
+    if not names:
+        return verdict_of(RULE, match)
+    return say(
+        "{what:clause} ({versions}).",
+        what=verdict_of(RULE, match),
+        versions=quoted(", ".join("%s %s" % (name, versions[name]) for name in names)),
     )

@@ -4,8 +4,9 @@ from typing import Iterator
 
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place, subject
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, place, quoted
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 _GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
@@ -100,15 +101,19 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find exceptions that say so; the events do not show which rank works alone."""
-    found = [match for match in told(RULE, run) if "name" in match.found.groupdict()]
-    if not found:
+    desyncs = [match for match in told(RULE, run) if "name" in match.found.groupdict()]
+    if not desyncs:
         return
-    failure = found[0].failure
+    failure = desyncs[0].failure
     yield RULE.found(
         ranks=[],
-        verdict="%s went out of step at %s, at the end of '%s', which one rank does alone."
-        % (subject(ranks(match.failure.process for match in found)), place(failure.site), found[0].found.group("name")),
-        evidence=first_of([failed(match.failure) for match in found]),
+        verdict=say(
+            "{who:capital} went out of step at {where}, at the end of '{barrier}', which one rank does alone.",
+            who=named(ranks(match.failure.process for match in desyncs)),
+            where=place(failure.site),
+            barrier=quoted(desyncs[0].found.group("name")),
+        ),
+        evidence=first_of([failed(match.failure) for match in desyncs]),
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in desyncs],
     )

@@ -5,7 +5,6 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 from ddp_probe.judging.ledgers import Standing, called, spoken_name, standings_of
 from ddp_probe.judging.parted import explained, only_waits, split
 from ddp_probe.judging.rule import Evidence, Finding, Rule
-from ddp_probe.judging.words import at, clock, listed, named
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
@@ -14,6 +13,8 @@ from ddp_probe.reading.whole_ledger import Phase, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import at, clock, listed, named
 
 _PART = 5  # A phase is named if it took a fifth of the time.
 
@@ -51,8 +52,8 @@ def late(run: Run) -> Optional[Late]:
         place = _place(standing)
         if place is not None:
             places.setdefault(place, []).append(standing)
-    found = [one for standings in places.values() for one in [_late(standings)] if one is not None]
-    return min(found, key=lambda one: one.gave_up, default=None)
+    late_arrivals = [_late(standings) for standings in places.values()]
+    return min(filter(None, late_arrivals), key=lambda arrival: arrival.gave_up, default=None)
 
 
 def _late(standings: List[Standing]) -> Optional[Late]:
@@ -115,48 +116,63 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None or not only_waits(run):
         return
     first, last = found.here[0], found.there[0]
-    done, ranks = before(last), [one.rank for one in found.there]
+    done, ranks = before(last), [standing.rank for standing in found.there]
+    lateness = say(
+        "{who:capital} waited {stop} for {seconds:.1f} s and gave up at {gave_up}; {late} arrived there at {came}, {too_late:.1f} s too late.",
+        who=named([standing.rank for standing in found.here]),
+        stop=first.where(),
+        seconds=found.waited,
+        gave_up=clock(found.gave_up),
+        late=named(ranks),
+        came=clock(found.came),
+        too_late=found.came - found.gave_up,
+    )
+    first_stop = say("{who} gave up {stop}", who=named([first.rank]), stop=_where(first))
+    last_stop = say("{who} arrived late, and was {stop}", who=named([last.rank]), stop=_where(last))
     yield RULE.found(
         ranks=ranks,
-        verdict="%s waited %s for %.1f s and gave up at %s; %s arrived there at %s, %.1f s too late.%s"
-        % (
-            named([one.rank for one in found.here]).capitalize(),
-            first.where(),
-            found.waited,
-            clock(found.gave_up),
-            named(ranks),
-            clock(found.came),
-            found.came - found.gave_up,
-            _until_then(done, last, found),
-        ),
-        evidence=[_stop(first, "gave up"), _stop(last, "arrived late, and was"), *_seen(done, last)],
+        verdict=joined([lateness, _until_then(done, last, found)]),
+        evidence=[_stop(first, first_stop), _stop(last, last_stop), *_seen(done, last)],
         when=found.gave_up,
-        remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2))."
-        % named(ranks),
+        remedy=say(
+            "Share the work of {who} among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
+            who=named(ranks),
+        ),
         explains=explained(run),
     )
 
 
 def _until_then(done: Before, standing: Standing, found: Late) -> str:
     """Say what a rank did before it came."""
-    did: List[str] = [spoken_name(name) for name in done.phases]
+    places: List[str] = [spoken_name(name) for name in done.phases]
     if done.site is not None:
-        within = " in %s" % done.site.function if done.site.function and not done.site.function.startswith("<") else ""
-        did.append("its own code%s%s" % (at(done.site), within))
+        function = done.site.function
+        is_named = function and not function.startswith("<")
+        within = say(" in {function}", function=function) if is_named else ""
+        places.append(say("its own code{where}{within}", where=at(done.site), within=within))
     who = named([standing.rank])
     seconds = found.came - done.since
-    if not did:
-        return " Until then %s made no call of torch.distributed for %.1f s." % (who, seconds)
-    return " Until then %s was in %s; it had made no call of torch.distributed for %.1f s." % (who, listed(did, 3), seconds)
+    if not places:
+        return say("Until then {who} made no call of torch.distributed for {seconds:.1f} s.", who=who, seconds=seconds)
+    return say(
+        "Until then {who} was in {places}; it had made no call of torch.distributed for {seconds:.1f} s.",
+        who=who,
+        places=listed(places, 3),
+        seconds=seconds,
+    )
 
 
-def _stop(standing: Standing, how: str) -> Evidence:
+def _where(standing: Standing) -> str:
+    return called(standing.inside) if standing.inside is not None else standing.where()
+
+
+def _stop(standing: Standing, text: str) -> Evidence:
     record = standing.inside
-    text = "%s %s %s" % (named([standing.rank]), how, called(record) if record is not None else standing.where())
     return Evidence(standing.ledger.path, record.number if record is not None else 1, standing.site, text)
 
 
 def _seen(done: Before, standing: Standing) -> List[Evidence]:
     if done.site is None or done.at is None:
         return []
-    return [Evidence(done.at.file, done.at.line, done.site, "%s was here at %s" % (named([standing.rank]), clock(done.when)))]
+    text = say("{who} was here at {when}", who=named([standing.rank]), when=clock(done.when))
+    return [Evidence(done.at.file, done.at.line, done.site, text)]

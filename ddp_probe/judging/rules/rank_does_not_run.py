@@ -5,9 +5,10 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import doubt, evidence, explained, halted, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
-from ddp_probe.judging.words import capital, listed, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import HALTED
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import listed, named, quoted
 
 RULE = Rule(
     id="DDP421",
@@ -32,17 +33,29 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, HALTED)
     if found is None or not only_waits(run):
         return
-    seen = standings_of(run)
-    how = halted(run, seen)
-    said = ["%s %s, %s" % (named([rank]), how[rank], seen.ranks[rank].where()) for rank in found.there if rank in how]
-    pids = " ".join(str(seen.ranks[rank].process.pid) for rank in found.there if rank in run.running and seen.ranks[rank].process.pid > 0)
+    standings = standings_of(run)
+    how = halted(run, standings)
+    stopped = [
+        say("{who} {how}, {stop}", who=named([rank]), how=how[rank], stop=standings.ranks[rank].where()) for rank in found.there if rank in how
+    ]
+    running = [standings.ranks[rank].process.pid for rank in found.there if rank in run.running]
+    pids = " ".join(str(pid) for pid in running if pid > 0)
+    go_on = say("Let it continue: {command}.", command=quoted("kill -CONT %s" % pids)) if pids else ""
+    find_out = say(
+        "Find out who stopped {who}: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
+        who=named(found.there),
+    )
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s" % (capital(listed(said, 4)), waiting(run, found), doubt(run, found)),
+        verdict=say(
+            "{stopped:capital}; {waiting}.{doubt}",
+            stopped=listed(stopped, 4),
+            waiting=waiting(run, found),
+            doubt=doubt(run, found),
+        ),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="%sFind out who stopped %s: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
-        % ("Let it continue: kill -CONT %s. " % pids if pids else "", named(found.there)),
+        remedy=joined([go_on, find_out]),
         explains=explained(run),
         confidence=HIGH if pids else MEDIUM,
     )

@@ -7,9 +7,10 @@ from ddp_probe.judging.exit_calls import fix_of_hidden
 from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, before_it_left, doubt, evidence, explained, of_kind, sequence_evidence, waiting
 from ddp_probe.judging.rule import Finding, Rule
-from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import LEFT
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, named, place
 
 RULE = Rule(
     id="DDP631",
@@ -33,12 +34,12 @@ def check(run: Run) -> Iterator[Finding]:
     left = before_it_left(found, gone)
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s"
-        % (
-            capital(absent(run, found)),
-            waiting(run, found),
-            " " + left_sequence.told(left) if left is not None else "",
-            doubt(run, found),
+        verdict=say(
+            "{absent:capital}; {waiting}.{departure}{doubt}",
+            absent=absent(run, found),
+            waiting=waiting(run, found),
+            departure=say(" {sentence}", sentence=left_sequence.told(left)) if left is not None else "",
+            doubt=doubt(run, found),
         ),
         evidence=sequence_evidence(run, left, evidence(run, found)),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
@@ -48,25 +49,47 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _remedy(who: str, gone: Standing) -> str:
+def _remedy(who: Text, gone: Standing) -> str:
     left = gone.left
     if left is not None and left.failure is not None:
-        return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
+        return say(
+            "Fix what failed at {where}; the other ranks wait for {who} because of it.",
+            where=place(left.site),
+            who=who,
+        )
     hidden = fix_of_hidden(gone.process)
     if left is not None and hidden:
         return hidden
     if left is not None and left.exits and gone.process.exit_call is None:
-        return (
-            "Find out why %s leaves its program while the others go on: exit() in a library, an exception that is caught, a return. What it printed "
-            "last tells more. Let all ranks leave together."
-        ) % who
+        return say(
+            "Find out why {who} leaves its program while the others go on: exit() in a library, an exception "
+            "that is caught, a return. What it printed last tells more. Let all ranks leave together.",
+            who=who,
+        )
     if left is not None and left.site is not None:
-        return "Find out why %s reaches the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
+        return say(
+            "Find out why {who} reaches the exit call at {where}: print what decides it. Let all ranks leave together.",
+            who=who,
+            where=place(left.site),
+        )
     if gone.process.end is None:
-        return (
-            "Find out what ended %s after its last call%s: a signal (dmesg -T | grep -i 'out of memory', memory.events of the container, the "
-            "scheduler's log), the program that started it, or MPI's Abort. What it printed last tells more."
-        ) % (who, at(gone.site))
-    pool = " A pool (joblib, Ray, concurrent.futures) keeps the exception of a worker: the program that started it prints it."
-    left_by = "its last printed lines, its exit code.%s" % (pool if gone.process.started.role == "promoted" else "")
-    return "Find out why %s left after its last call%s: %s Let all ranks leave together." % (who, at(gone.site), left_by)
+        return say(
+            "Find out what ended {who} after its last call{where}: a signal (dmesg -T | grep -i 'out of memory', "
+            "memory.events of the container, the scheduler's log), the program that started it, or MPI's Abort. "
+            "What it printed last tells more.",
+            who=who,
+            where=at(gone.site),
+        )
+    if gone.process.started.role == "promoted":
+        return say(
+            "Find out why {who} left after its last call{where}: its last printed lines, its exit code. "
+            "A pool (joblib, Ray, concurrent.futures) keeps the exception of a worker: the program that started "
+            "it prints it. Let all ranks leave together.",
+            who=who,
+            where=at(gone.site),
+        )
+    return say(
+        "Find out why {who} left after its last call{where}: its last printed lines, its exit code. Let all ranks leave together.",
+        who=who,
+        where=at(gone.site),
+    )

@@ -7,7 +7,6 @@ from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, parting_lines, unequal, waits_in_torch
 from ddp_probe.judging.parted import absent, both_blamed, departed, doubt, evidence, explained, of_kind, only_waits, sequence_evidence, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
-from ddp_probe.judging.words import at, by_number, capital, counted, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import foreign, package
@@ -15,15 +14,11 @@ from ddp_probe.shared.schema import Site
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
 from ddp_probe.standing.stalls import BACKWARD
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, counted, listed, named, place, quoted
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
-_EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
-_WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker returns nothing."
-_STACKS = "Look where %s: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs."
-_GIL = (
-    "While it hangs: python -m ddp_probe attach %d shows the line at which %s is, if py-spy is installed and may look. Native code that is called "
-    "there does not give the GIL back: a regular expression that backtracks, a compiled extension, a lock in C."
-)
+_EVEN = say("Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop.")
 
 RULE = Rule(
     id="DDP629",
@@ -49,37 +44,60 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     left = found.sequence
     both = both_blamed(found)
-    told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
-    ended, batches = _out_of_batches(run, found) if left is None or (left.made is not None and left.made.ends_loader) else ([], 0)
+    departure = departed(found)
+    if both:
+        departure = say(" Each waits for the other; the logs do not show which of them is wrong.")
+    by_loader = left is None or (left.made is not None and left.made.ends_loader)
+    ended, batches = _out_of_batches(run, found) if by_loader else ([], 0)
     passes = 0 if ended else _unequal_passes(run, found)
     short = ended
     if ended:
-        told = " The DataLoader of %s ended after %d batches, but that of the others has more." % (named(ended), batches)
+        departure = say(
+            " The DataLoader of {who} ended after {batches} batches, but that of the others has more.",
+            who=named(ended),
+            batches=batches,
+        )
     elif passes:
         guilty, why = unequal(found.there, found.here)
         found, both = found._replace(blame=tuple(guilty)), bool(set(guilty) & set(found.here))
-        told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
+        departure = say(
+            " All of them have begun {passes}: {why}.",
+            passes=counted(passes, "backward pass", "backward passes"),
+            why=why,
+        )
     elif both:
-        short, said = _out_of_the_loop(run, found)
-        told = said or told
+        short, loop_ended = _out_of_the_loop(run, found)
+        departure = loop_ended or departure
     if found.decided is not None and not ended and not passes:
         yield _by_decision(run, found, found.decided)
         return
     ways = _ways(run, found)
-    if ways is not None and not short:
-        told = "%s%s" % (told, _parts(found, *ways))
+    parting = _parts(found, *ways) if ways is not None and not short else ""
     stands = not short and _stands(run, found)
     unknown = not short and not stands and bool(found.there) and all(_unknown_end(run, rank) for rank in found.there)
-    lost = " %s left no last line: it is not known whether it ended there." % capital(named(found.there)) if unknown else ""
+    no_last_line = say(" {who:capital} left no last line: it is not known whether it ended there.", who=named(found.there))
+    remedy, cause = _remedy(run, found, ways), "rank_stopped_participating" if stands or unknown else ""
+    if short:
+        remedy, cause = _EVEN, "uneven_batches"
+    elif passes:
+        remedy = UNEQUAL
     yield RULE.found(
         ranks=short or found.blame,
-        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found), lost),
+        verdict=say(
+            "{waiting:capital}; {absent}.{departure}{parting}{doubt}{lost}",
+            waiting=waiting(run, found),
+            absent=absent(run, found),
+            departure=departure,
+            parting=parting,
+            doubt=doubt(run, found),
+            lost=no_last_line if unknown else "",
+        ),
         evidence=evidence(run, found),
         when=found.when,
-        remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found, ways),
+        remedy=remedy,
         explains=explained(run),
         confidence=MEDIUM if unknown or (both and not ended) else HIGH,
-        cause="uneven_batches" if short else "rank_stopped_participating" if stands or unknown else "",
+        cause=cause,
     )
 
 
@@ -87,7 +105,13 @@ def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:
     """Return the wait with the statement at which the ranks parted before it."""
     return RULE.found(
         ranks=found.blame,
-        verdict="%s %s; %s.%s" % (left_sequence.told(left), capital(waiting(run, found)), absent(run, found), doubt(run, found)),
+        verdict=say(
+            "{departure} {waiting:capital}; {absent}.{doubt}",
+            departure=left_sequence.told(left),
+            waiting=waiting(run, found),
+            absent=absent(run, found),
+            doubt=doubt(run, found),
+        ),
         evidence=sequence_evidence(run, left, evidence(run, found)),
         when=found.when,
         change=left_sequence.change(left),
@@ -122,30 +146,54 @@ def _ways(run: Run, found: Split) -> Optional[Tuple[Site, Site]]:
 
 
 def _parts(found: Split, missing: Site, waiting_line: Site) -> str:
-    where = " In %s" % missing.function if missing.function and not missing.function.startswith("<") else " There"
-    return "%s their ways part: %s %s at %s, and %s at %s." % (
-        where,
-        named(found.there),
-        by_number(found.there, "is", "are"),
-        place(missing),
-        named(found.here),
-        place(waiting_line),
-    )
+    lines = {
+        "there": named(found.there),
+        "missing": place(missing),
+        "here": named(found.here),
+        "waiting": place(waiting_line),
+    }
+    if missing.function and not missing.function.startswith("<"):
+        return say(
+            " In {function} their ways part: {there} {there:is|are} at {missing}, and {here} at {waiting}.",
+            function=missing.function,
+            **lines,
+        )
+    return say(" There their ways part: {there} {there:is|are} at {missing}, and {here} at {waiting}.", **lines)
 
 
 def _remedy(run: Run, found: Split, ways: Optional[Tuple[Site, Site]]) -> str:
     guilty, who = standings_of(run).ranks[found.there[0]], named(found.there)
     if guilty.waits_for_data:
-        return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
+        return say(
+            "Look at what the dataset of {who} reads for this batch{where}: a file, a pipe, a lock, the network. "
+            "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises "
+            "if a worker returns nothing.",
+            who=who,
+            where=at(guilty.site),
+        )
     if guilty.holds_gil and guilty.own is None:
-        return _GIL % (guilty.process.pid, who)
+        return say(
+            "While it hangs: {command} shows the line at which {who} is, if py-spy is installed and may look. "
+            "Native code that is called there does not give the GIL back: a regular expression that backtracks, "
+            "a compiled extension, a lock in C.",
+            command=quoted("python -m ddp_probe attach %d" % guilty.process.pid),
+            who=who,
+        )
     if _stands(run, found):
-        return "Find out what %s does%s, and why it takes this long or does not end: a loop, a lock, a file, the network." % (who, at(guilty.site))
-    return "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches." % (
-        who,
-        at(ways[0] if ways is not None else guilty.site),
-        named(found.here),
-        at(ways[1] if ways is not None else standings_of(run).ranks[found.here[0]].site),
+        return say(
+            "Find out what {who} does{where}, and why it takes this long or does not end: a loop, a lock, a file, the network.",
+            who=who,
+            where=at(guilty.site),
+        )
+    missing, waits_at = guilty.site, standings_of(run).ranks[found.here[0]].site
+    if ways is not None:
+        missing, waits_at = ways
+    return say(
+        "Compare the path of {there}{missing} with that of {here}{waiting}: all ranks need the same calls, and the same number of batches.",
+        there=who,
+        missing=at(missing),
+        here=named(found.here),
+        waiting=at(waits_at),
     )
 
 
@@ -179,8 +227,13 @@ def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
         ends = [loop_end(ranks[one], ranks[other]) for one in still[:_COMPARED] for other in gone[:_COMPARED]]
         loop = ends[0].loop if ends[0] is not None and None not in ends else None
         if loop is not None:
-            ended = " The loop%s has ended on %s, after %s" % (at(loop), named(gone), counted(passes, "backward pass", "backward passes"))
-            return list(gone), "%s; %s %s still in it." % (ended, named(still), by_number(still, "is", "are"))
+            return list(gone), say(
+                " The loop{where} has ended on {gone}, after {passes}; {still} {still:is|are} still in it.",
+                where=at(loop),
+                gone=named(gone),
+                passes=counted(passes, "backward pass", "backward passes"),
+                still=named(still),
+            )
     return [], ""
 
 
@@ -188,11 +241,14 @@ def _undecided(run: Run, found: Split) -> Undecided:
     parts = [waiting(run, found)]
     parts += [absent(run, found)] if found.there else []
     if not found.unknown and not found.is_sure:
-        parts.append("it is not known whether they had waited long when they were ended")
+        parts.append(say("it is not known whether they had waited long when they were ended"))
     return RULE.undecided(
-        "%s.%s" % (capital("; ".join(parts)), doubt(run, found)),
+        say("{parts:capital}.{doubt}", parts=listed(parts, by="; "), doubt=doubt(run, found)),
         explains=explained(run),
-        then=_STACKS % (named(found.unknown or found.there) + " is"),
+        then=say(
+            "Look where {who} is: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs.",
+            who=named(found.unknown or found.there),
+        ),
     )
 
 

@@ -5,13 +5,15 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
-from ddp_probe.judging.words import at, by_number, capital, named
 from ddp_probe.reading.alive import kernel_state
 from ddp_probe.reading.logged_call import LoggedCall
-from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, listed, named, quoted
 
+_Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]", List[Failed]]
 _MISSED = Expression(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = Expression(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
 # More came than there are ranks: the count includes what an earlier start left in the store, or in the file of file://.
@@ -20,17 +22,11 @@ _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \
 _ONE_HOST = r"\blocalhost\b|127\.0\.0\.1|--standalone\b|--nnodes[= ]1\b"
 _BARRIER = r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"
 _NOT_IT = r"_create_process_group_wrapper|" + _TOO_MANY
-_EITHER = ": the others were not started, ended before it, or cannot reach the master's address."
 _WHO = "Look at what the other ranks print on each host; from there, nc -vz MASTER_ADDR MASTER_PORT shows whether the master can be reached."
 
-_LATER = (
+_LATER = say(
     "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
     "wait for the end of the job and run the report again."
-)
-
-_WAIT = (
-    "Nothing is wrong if it still imports or reads something large: wait. If nothing changes, see where it stands: python -m ddp_probe attach "
-    "%d; a stale lock, a disk that does not answer and a prompt on the terminal look the same from outside."
 )
 
 RULE = Rule(
@@ -66,8 +62,23 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(_BARRIER, beside=_ONE_HOST, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group.", ranks=False),
-        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group" + _EITHER, next=_WHO),
-        Printed(_BARRIER, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group" + _EITHER, next=_WHO),
+        Printed(
+            r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
+            says=(
+                "Only {joined} of {all} ranks came to init_process_group: the others were not started, ended before it, or "
+                "cannot reach the master's address."
+            ),
+            next=_WHO,
+        ),
+        Printed(
+            _BARRIER,
+            unless=_NOT_IT,
+            says=(
+                "Only {joined} of {all} ranks came to the end of init_process_group: the others were not started, ended before it, or "
+                "cannot reach the master's address."
+            ),
+            next=_WHO,
+        ),
         Printed(
             r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*torchelastic/role_info",
             says="The launcher of another host did not say which ranks it starts: it was not started, has ended, or cannot reach this one.",
@@ -100,59 +111,81 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if not missing or not waited:
         return
     if run.astray:
-        yield RULE.undecided("The file of %s is not here, but the launcher reports that there was one." % named(run.astray), then=proof.NEXT_MISSING)
+        yield RULE.undecided(
+            say("The file of {who} is not here, but the launcher reports that there was one.", who=named(run.astray)),
+            then=proof.NEXT_MISSING,
+        )
         return
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]
     if any(process.first(schema.InitProcessGroup) is None for process in others):
-        yield RULE.undecided("%s left no file, but other ranks did not reach init_process_group either." % capital(named(missing)), then=_LATER)
+        yield RULE.undecided(
+            say("{who:capital} left no file, but other ranks did not reach init_process_group either.", who=named(missing)),
+            then=_LATER,
+        )
         return
-    process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]
-    site = call.site
-    lasts = run.waited_in(process, call)
-    is_over = not lasts
-    seconds = lasts or (call.until or process.last_when) - call.when
-    told = "waited" if is_over else "has waited" if len(here) == 1 else "have waited"
-    ended = [
-        "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
-        for death in run.deaths
-        if death.rank in missing and death.exit_code
-    ]
+    is_over = not run.waited_in(*waited[0][:2])
+    ended = [_ended(death) for death in run.deaths if death.rank in missing and death.exit_code]
     starting = {} if is_over else _starting(run, missing)
+    remedy = say(
+        "Start {who} (WORLD_SIZE is {size}), with the same MASTER_ADDR and MASTER_PORT; if it was started, look at "
+        "what it printed before the probe was loaded.",
+        who=named(missing),
+        size=run.expected,
+    )
+    if starting:
+        remedy = say(
+            "Nothing is wrong if it still imports or reads something large: wait. If nothing changes, see where it "
+            "stands: {command}; a stale lock, a disk that does not answer and a prompt on the terminal look the same "
+            "from outside.",
+            command=quoted("python -m ddp_probe attach %d" % next(iter(starting.values()))),
+        )
     yield RULE.found(
         ranks=missing,
-        verdict="%s of %s %s%s: %s %s %.0f s in init_process_group%s.%s"
-        % (
-            capital(named(missing)),
-            run.expected,
-            "never arrived" if is_over else by_number(missing, "has not arrived", "have not arrived"),
-            " (%s)" % ", ".join(ended) if ended else "",
-            named([each.rank or 0 for each, _, _ in waited]),
-            told,
-            seconds,
-            at(site),
-            " %s and %s written nothing: torch is not imported there yet, or the probe was not loaded."
-            % (_processes(starting), "has" if len(starting) == 1 else "have")
-            if starting
-            else "",
-        ),
+        verdict=joined([_verdict(run, waited, ended), _silent(starting) if starting else ""]),
         evidence=first_of(
             [failed(failure) for failure in failures[:4]]
-            or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]
+            or [shown(call, say("rank {rank} waits for the others", rank=process.rank)) for process, call, _ in waited]
         ),
-        when=min(each.when for _, each, _ in waited),
-        remedy=_WAIT % next(iter(starting.values()))
-        if starting
-        else (
-            "Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; if it was started, look at what it printed before the probe "
-            "was loaded."
-        )
-        % (named(missing), run.expected),
+        when=min(call.when for _, call, _ in waited),
+        remedy=remedy,
         explains=failures,
         confidence=MEDIUM if ended or not is_over else HIGH,
         severity="warning" if starting else "",
     )
+
+
+def _verdict(run: Run, waited: "List[_Wait]", ended: List[Text]) -> Text:
+    """Say who is missing, how it ended, and who waited for it, where and for how long."""
+    process, call, _ = waited[0]
+    lasts = run.waited_in(process, call)
+    facts = {
+        "who": named(run.missing),
+        "size": run.expected,
+        "ended": say(" ({ends})", ends=listed(ended)) if ended else "",
+        "others": named([process.rank or 0 for process, _, _ in waited]),
+        "where": at(call.site),
+    }
+    if lasts:
+        return say(
+            "{who:capital} of {size} {who:has|have} not arrived{ended}: {others} {others:has|have} waited "
+            "{seconds:.0f} s in init_process_group{where}.",
+            seconds=lasts,
+            **facts,
+        )
+    return say(
+        "{who:capital} of {size} never arrived{ended}: {others} waited {seconds:.0f} s in init_process_group{where}.",
+        seconds=(call.until or process.last_when) - call.when,
+        **facts,
+    )
+
+
+def _ended(death: Death) -> Text:
+    who = named([death.rank or 0])
+    if death.signal:
+        return say("{who} ended with {signal}", who=who, signal=death.signal)
+    return say("{who} ended with exit code {code}", who=who, code=death.exit_code)
 
 
 def _starting(run: Run, missing: List[int]) -> Dict[int, int]:
@@ -167,14 +200,23 @@ def _starting(run: Run, missing: List[int]) -> Dict[int, int]:
     return {}
 
 
-def _processes(pids: Dict[int, int]) -> str:
-    shown = ", ".join(str(pid) for pid in list(pids.values())[:4])
-    return "Its process (%s) runs" % shown if len(pids) == 1 else "Their processes (%s%s) run" % (shown, ", ..." if len(pids) > 4 else "")
+def _silent(pids: Dict[int, int]) -> Text:
+    """Say that the processes of the missing ranks run."""
+    if len(pids) == 1:
+        return say(
+            "Its process ({pid}) runs and has written nothing: torch is not imported there yet, or the probe was not loaded.",
+            pid=next(iter(pids.values())),
+        )
+    more = ["..."] if len(pids) > 4 else []
+    return say(
+        "Their processes ({pids}) run and have written nothing: torch is not imported there yet, or the probe was not loaded.",
+        pids=listed([*list(pids.values())[:4], *more]),
+    )
 
 
-def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
+def _waited(run: Run) -> "List[_Wait]":
     """Return the ranks that timed out in init_process_group, or still wait there after the time of DDP_PROBE_HANG_AFTER."""
-    found: List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]] = []
+    found: List[_Wait] = []
     failures: Dict[Optional[int], List[Failed]] = {}
     for failure in run.failures:
         failures.setdefault(failure.rank, []).append(failure)

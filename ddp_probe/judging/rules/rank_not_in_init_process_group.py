@@ -1,12 +1,11 @@
 """Ranks have started and do not come to init_process_group, in which the others wait."""
 
 import re
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging.ledgers import is_served, standings_of
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.judging.waiting import last_seen
-from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.alive import state_of
 from ddp_probe.reading.job_line import job_line
@@ -14,6 +13,8 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import task
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, named
 
 _TIMED_OUT = re.compile(r"[Tt]imed out|[Tt]imeout|clients joined")
 _Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]"]
@@ -39,18 +40,25 @@ def check(run: Run) -> Iterator[Finding]:
     _, call = waits[0]
     ranks = [process.rank for process in late if process.rank is not None]
     works = [_works(run, process) for process in late]
+    waiting = [shown(wait, say("rank {rank} waits", rank=process.rank)) for process, wait in waits[:2]]
+    last_lines = [line(process.last_at, say("rank {rank} wrote this last", rank=process.rank)) for process in late]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s %s in init_process_group%s; rank %s, which has started, has not reached it: it %s."
-        % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], works[0] or last_seen(late[0])),
-        evidence=first_of(
-            [shown(each, "rank %s waits" % process.rank) for process, each in waits[:2]]
-            + [line(process.last_at, "rank %s wrote this last" % process.rank) for process in late]
+        verdict=say(
+            "{who:capital} {who:waits|wait} in init_process_group{where}; rank {late}, which has started, has not reached it: it {does}.",
+            who=named(_ranks(waits)),
+            where=at(call.site),
+            late=ranks[0],
+            does=works[0] or last_seen(late[0]),
         ),
-        when=min(each.when for _, each in waits),
-        remedy="Look at what %s does before init_process_group: a download, a lock, an input, or a branch that skips the call." % named(ranks),
+        evidence=first_of(waiting + last_lines),
+        when=min(wait.when for _, wait in waits),
+        remedy=say(
+            "Look at what {who} does before init_process_group: a download, a lock, an input, or a branch that skips the call.",
+            who=named(ranks),
+        ),
         explains=[failure for process, _ in waits for failure in process.failures],
-        severity=WARNING if all(works) and not any(each.failure for _, each in waits) else ERROR,
+        severity=WARNING if all(works) and not any(wait.failure for _, wait in waits) else ERROR,
     )
 
 
@@ -58,19 +66,22 @@ def _ranks(waits: List[_Wait]) -> List[int]:
     return [process.rank for process, _ in waits if process.rank is not None]
 
 
-def _works(run: Run, process: LoggedProcess) -> str:
-    """Say what a rank does that may take long and end: it imports, is in a debugger, or computes; empty if none of this is seen."""
+def _works(run: Run, process: LoggedProcess) -> Optional[Text]:
+    """Say what a rank does that may take long and end: it imports, is in a debugger, or computes; None if none of this is seen."""
     if process.rank not in run.running:
-        return ""
+        return None
     looks: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     latest = max(looks, key=lambda look: look.when, default=None)
     frames = rank_stacks.main_frames(latest.begin.threads) if latest is not None else []
-    doing = {"import": "still imports", "debugger": "is in a debugger"}.get(task([(frame.file, frame.function) for frame in frames]), "")
-    if doing:
-        return doing + at(job_line(frames))
+    where = at(job_line(frames))
+    doing = task([(frame.file, frame.function) for frame in frames])
+    if doing == "import":
+        return say("still imports{where}", where=where)
+    if doing == "debugger":
+        return say("is in a debugger{where}", where=where)
     if latest is not None and is_served(latest.begin):
-        return "waits for processes that it has started, and they compute" + at(job_line(frames))
-    return "still computes" if state_of(process) == "R" else ""
+        return say("waits for processes that it has started, and they compute{where}", where=where)
+    return say("still computes") if state_of(process) == "R" else None
 
 
 def _is_late(run: Run, process: LoggedProcess) -> bool:

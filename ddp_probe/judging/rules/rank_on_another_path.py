@@ -1,6 +1,6 @@
 """Ranks are in different collectives, or in none: each waits for a call that the others do not make."""
 
-from typing import Iterator, List, Union
+from typing import Iterator, List, Optional, Union
 
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.printed import by_text, matches
@@ -9,8 +9,9 @@ from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, faile
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
 from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
-from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, listed, named, place, quoted
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
@@ -28,13 +29,11 @@ _OTHER_KIND = (
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WITH_KIND + r"(?!(?P=op),)\w+"
 )
 
-_STACKS = (
+_STACKS = say(
     "While it hangs, look where each rank is (python -m ddp_probe attach), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
     "init_process_group."
 )
-
-_ALL_CAME = "Ranks 0-%d reached collective number %d and enqueued others after it, but none completed it: none is missing."
-_PATH = (
+_PATH = say(
     "The path between the cards, or a card, is stuck: look at nvidia-smi and dmesg of each host, and start once with NCCL_P2P_DISABLE=1, and "
     "once with NCCL_IB_DISABLE=1."
 )
@@ -140,9 +139,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if found:
         first = found[0]
         named_ranks = sorted({int(value) for name, value in first.found.groupdict().items() if name.startswith("rank") and value and len(value) < 8})
+        groups = {name: quoted(value) for name, value in first.found.groupdict(default="?").items()}
         yield RULE.found(
             ranks=named_ranks,
-            verdict="%s It was at %s." % (first.printed.says.format(**first.found.groupdict(default="?")), place(first.failure.site)),
+            verdict=say("{message} It was at {where}.", message=say(first.printed.says, **groups), where=place(first.failure.site)),
             evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
@@ -174,8 +174,13 @@ def read(run: Run) -> Iterator[Union[Finding, Undecided]]:
                 remedy=_STACKS,
             )
         elif found.all_came and found.one_group and found.first:
-            said = _ALL_CAME % (len(found.waits) - 1, min(wait.number for wait in found.waits.values()))
-            yield RULE.undecided(said, [match.failure for match in matches(RULE._replace(printed=(Printed(WATCHDOG),)), run)], _PATH)
+            all_came = say(
+                "Ranks 0-{last} reached collective number {number} and enqueued others after it, but none completed it: none is missing.",
+                last=len(found.waits) - 1,
+                number=min(wait.number for wait in found.waits.values()),
+            )
+            notices = matches(RULE._replace(printed=(Printed(WATCHDOG),)), run)
+            yield RULE.undecided(all_came, [match.failure for match in notices], _PATH)
 
 
 def _apart(run: Run) -> Iterator[Finding]:
@@ -183,17 +188,18 @@ def _apart(run: Run) -> Iterator[Finding]:
     known = stands(run)
     calls = {call_of(failure): rank for rank, failure in sorted(known.failures.items(), reverse=True) if failure.frames}
     parts = [
-        "rank %d waits %s" % (rank, stood(known.failures[rank]))
-        for call, rank in sorted(calls.items(), key=lambda each: each[1])
+        say("rank {rank} waits {stop}", rank=rank, stop=stood(known.failures[rank]))
+        for call, rank in sorted(calls.items(), key=lambda item: item[1])
         if call.isidentifier()
     ]
     if len(parts) < 2:
-        parts = [named(known.silent) + (" is" if len(known.silent) == 1 else " are") + " missing, while %s wait" % named(sorted(known.failures))]
+        waits = named(sorted(known.failures))
+        parts = [say("{silent} {silent:is|are} missing, while {who} wait", silent=named(known.silent), who=waits)]
     if len(parts) > 1 or known.silent:
         first = min(known.failures.values(), key=lambda failure: failure.when)
         yield RULE.found(
             ranks=known.silent if len(parts) == 1 else [],
-            verdict="The ranks take different paths: %s." % ", and ".join(parts),
+            verdict=say("The ranks take different paths: {parts}.", parts=listed(parts, by=", and ")),
             evidence=first_of([failed(failure) for _, failure in sorted(known.failures.items())]),
             when=first.when,
             explains=list(known.failures.values()),
@@ -202,38 +208,41 @@ def _apart(run: Run) -> Iterator[Finding]:
         )
 
 
-def _side_by_side(found: Timeouts) -> str:
+def _side_by_side(found: Timeouts) -> Optional[Text]:
     """Say how the ranks differ; nothing of the first collective, in which the path between them may be broken."""
     waits = sorted(found.waits.items())
     numbers = {wait.number for _, wait in waits}
     if not (found.first and found.one_group and waits) or min(numbers) < 2:
-        return ""
-    rank, wait = max(waits, key=lambda each: each[1].number)
+        return None
+    rank, wait = max(waits, key=lambda item: item[1].number)
     if found.behind:
-        return "The ranks take different paths: %s had not enqueued number %d (%s), in which rank %d waits." % (
-            named(found.behind),
-            wait.number,
-            wait.op,
-            rank,
+        return say(
+            "The ranks take different paths: {behind} had not enqueued number {number} ({op}), in which rank {rank} waits.",
+            behind=named(found.behind),
+            number=wait.number,
+            op=wait.op,
+            rank=rank,
         )
     if len(numbers) > 1:
-        other, earlier = min(waits, key=lambda each: each[1].number)
-        return "The ranks take different paths: rank %d waits in number %d (%s), and rank %d in number %d (%s)." % (
-            other,
-            earlier.number,
-            earlier.op,
-            rank,
-            wait.number,
-            wait.op,
+        other, earlier = min(waits, key=lambda item: item[1].number)
+        return say(
+            "The ranks take different paths: rank {other} waits in number {earlier} ({earlier_op}), and rank {rank} in number {number} ({op}).",
+            other=other,
+            earlier=earlier.number,
+            earlier_op=earlier.op,
+            rank=rank,
+            number=wait.number,
+            op=wait.op,
         )
     if found.silent:
-        return "The ranks take different paths: %s missing, while %s in number %d (%s)." % (
-            named(found.silent) + (" is" if len(found.silent) == 1 else " are"),
-            "rank %d waits" % rank if len(waits) == 1 else "%s wait" % named([each for each, _ in waits]),
-            wait.number,
-            wait.op,
+        return say(
+            "The ranks take different paths: {silent} {silent:is|are} missing, while {who} {who:waits|wait} in number {number} ({op}).",
+            silent=named(found.silent),
+            who=named([waiting for waiting, _ in waits]),
+            number=wait.number,
+            op=wait.op,
         )
-    return ""
+    return None
 
 
 def _own(run: Run) -> bool:
@@ -241,15 +250,21 @@ def _own(run: Run) -> bool:
     return any(failure.fatal and failure.uncaught and not failure.consequence and not waited(failure) for failure in run.failures)
 
 
-def _hang(run: Run, waiting: List[Failed]) -> str:
-    parts = [
-        "%s waited %s %s" % (named([failure.rank] if failure.rank is not None else []), stood(failure), since(failure)) for failure in waiting[:8]
-    ]
+def _hang(run: Run, waiting: List[Failed]) -> Text:
+    parts = [_waited(failure) for failure in waiting[:8]]
     rest = others(run, waiting)
-    parts += ["rank %s %s" % (process.rank, last_seen(process)) for process in rest[:8]]
+    parts += [say("rank {rank} {does}", rank=process.rank, does=last_seen(process)) for process in rest[:8]]
     more = max(len(waiting) - 8, 0) + max(len(rest) - 8, 0)
-    end = " (and %s)" % counted(more, "more rank") if more else ""
-    return "%s%s. The collective of each rank is not recorded, so the missing rank is not known." % (capital("; ".join(parts)), end)
+    return say(
+        "{parts:capital}{more}. The collective of each rank is not recorded, so the missing rank is not known.",
+        parts=listed(parts, by="; "),
+        more=say(" (and {ranks})", ranks=counted(more, "more rank")) if more else "",
+    )
+
+
+def _waited(failure: Failed) -> Text:
+    who = named([failure.rank] if failure.rank is not None else [])
+    return say("{who} waited {stop} {since}", who=who, stop=stood(failure), since=since(failure))
 
 
 def _aborted(run: Run) -> List[LoggedProcess]:
@@ -260,17 +275,25 @@ def _aborted(run: Run) -> List[LoggedProcess]:
     return [process for process in run.processes if process.rank in ended and process.end is None and joined(process)]
 
 
-def _abort(run: Run, process: LoggedProcess) -> str:
+def _abort(run: Run, process: LoggedProcess) -> Text:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
-    parts += ["rank %s lost the connection %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
-    return ("%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; %s.") % (
-        capital("; ".join(parts)),
-        _members(ranks(run.processes)),
-        "the collectives are not recorded" if standings_of(run).unknown or not standings_of(run).ranks else "their ledgers show none that differs",
+    did = last_seen(process).partition(" and was ended")[0]
+    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=did)]
+    parts += [say("rank {rank} lost the connection {stop}", rank=failure.rank, stop=stood(failure)) for failure in lost[:4]]
+    facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
+    if standings_of(run).unknown or not standings_of(run).ranks:
+        return say(
+            "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass tensors "
+            "of different sizes to the same one; the collectives are not recorded.",
+            **facts,
+        )
+    return say(
+        "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass tensors "
+        "of different sizes to the same one; their ledgers show none that differs.",
+        **facts,
     )
 
 
-def _members(known: List[int]) -> str:
+def _members(known: List[int]) -> Text:
     """Name the ranks that can have disagreed; one alone cannot, so the others have left no file."""
-    return named(known) if len(known) > 1 else "the ranks"
+    return named(known) if len(known) > 1 else say("the ranks")

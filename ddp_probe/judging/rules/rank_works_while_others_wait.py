@@ -5,9 +5,10 @@ from typing import Iterator
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import capital, clock, named
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import WORKING
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import clock, named
 
 RULE = Rule(
     id="DDP637",
@@ -35,14 +36,30 @@ def check(run: Run) -> Iterator[Finding]:
     there = [standings_of(run).ranks[rank] for rank in found.there]
     loops = [one for one in there if one.own is not None and not one.own.task]
     moving = [one for one in there if not one.is_working]
-    told = " %s still moved at %s." % (capital(named([one.rank for one in moving])), clock(moving[0].moved())) if moving else ""
+    moved = ""
+    if moving:
+        moved = say(
+            " {who:capital} still moved at {when}.",
+            who=named([standing.rank for standing in moving]),
+            when=clock(moving[0].moved()),
+        )
+    share = say(
+        "Share the work of {who} among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
+        who=named(found.there),
+    )
+    in_a_loop = say("If that line is in a loop that waits for something, look at what it waits for.") if loops else ""
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(absent(run, found)), waiting(run, found), told, doubt(run, found)),
+        verdict=say(
+            "{absent:capital}; {waiting}.{moved}{doubt}",
+            absent=absent(run, found),
+            waiting=waiting(run, found),
+            moved=moved,
+            doubt=doubt(run, found),
+        ),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).%s"
-        % (named(found.there), " If that line is in a loop that waits for something, look at what it waits for." if loops else ""),
+        remedy=joined([share, in_a_loop]),
         explains=lost,
         severity=ERROR if lost else WARNING,
         confidence=MEDIUM if loops or moving else HIGH,

@@ -7,6 +7,7 @@ from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kin
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import DECIDED
+from ddp_probe.wording.text import say
 
 RULE = Rule(
     id="DDP602",
@@ -30,7 +31,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s%s" % (left_sequence.told(left), doubt(run, found)),
+        verdict=say("{departure}{doubt}", departure=left_sequence.told(left), doubt=doubt(run, found)),
         evidence=sequence_evidence(run, left, evidence(run, found) if found.here else []),
         when=found.when,
         change=left_sequence.change(left),

@@ -4,8 +4,9 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import INIT, LOADER, found, others, waiting
 from ddp_probe.judging.rule import LOW, WARNING, Finding, Rule
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP691",
@@ -29,14 +30,20 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = [one for one in others(run) if one.spins and one.operation != LOADER]
     if not guilty or all(one.operation == INIT for one in inside):
         return
-    same = all(one.still for one in guilty)
-    told = ", with %d%% of a core%s" % (round(100 * max(one.load for one in guilty)), " at the same line in each look" if same else "")
+    percent = round(100 * max(stance.load for stance in guilty))
+    how = say(", with {percent}% of a core", percent=percent)
+    if all(stance.still for stance in guilty):
+        how = say(", with {percent}% of a core at the same line in each look", percent=percent)
     yield found(
         RULE,
         guilty,
         inside,
-        told,
-        remedy="Look again in a minute. If %s is at the same line then, look at the loop there. If it evaluates or saves, share that work among all "
-        "ranks, or give the group more time: init_process_group(..., timeout=datetime.timedelta(hours=2))." % named([one.rank for one in guilty]),
+        how,
+        remedy=say(
+            "Look again in a minute. If {who} is at the same line then, look at the loop there. If it evaluates or "
+            "saves, share that work among all ranks, or give the group more time: "
+            "init_process_group(..., timeout=datetime.timedelta(hours=2)).",
+            who=named([stance.rank for stance in guilty]),
+        ),
         confidence=LOW,
     )

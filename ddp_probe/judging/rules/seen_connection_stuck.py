@@ -1,12 +1,13 @@
 """A connection between hosts carries nothing while all ranks wait, as looks from outside show."""
 
 from collections import Counter
-from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.looks import Stance, found, others, stances, waiting
 from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule
-from ddp_probe.judging.words import listed
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
 
 _LOOPBACK = ("127.", "::1:")
 
@@ -34,22 +35,29 @@ class _Stuck(NamedTuple):
     one: Stance
     peer: str
     other: Optional[int]  # The rank at its other end, if it was looked at.
-    said: str
+    how: Text
 
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the rank that all of these connections have in common; else both ends."""
     inside = waiting(run)
-    stuck = [each for one in inside for each in _stuck(one, _ends(run))] if len(inside) == len(stances(run)) and not others(run) else []
+    stuck: List[_Stuck] = []
+    if len(inside) == len(stances(run)) and not others(run):
+        ends = _ends(run)
+        for stance in inside:
+            stuck += _stuck(stance, ends)
     if not stuck:
         return
-    count = Counter(rank for each in stuck for rank in {each.one.rank, each.other} - {None})
+    count: Counter[int] = Counter()
+    for connection in stuck:
+        count.update({rank for rank in (connection.one.rank, connection.other) if rank is not None})
     alone = [rank for rank, times in count.items() if times == len(stuck) > 1 and len(count) > 2]
-    named = [one for one in inside if one.rank in (alone or count)]
-    told = " (%s, in each look)" % listed([each.said for each in stuck], 3)
+    guilty = [stance for stance in inside if stance.rank in (alone or count)]
+    how = say(" ({connections}, in each look)", connections=listed([connection.how for connection in stuck], 3))
     masters = {process.started.environment.get("MASTER_PORT") for process in run.processes}
-    sure = any(each.other is not None or each.peer.rpartition(":")[2] in masters for each in stuck)
-    yield found(RULE, named, [one for one in inside if one not in named], told, confidence=MEDIUM if sure else LOW)
+    sure = any(connection.other is not None or connection.peer.rpartition(":")[2] in masters for connection in stuck)
+    rest = [stance for stance in inside if stance not in guilty]
+    yield found(RULE, guilty, rest, how, confidence=MEDIUM if sure else LOW)
 
 
 def _stuck(one: Stance, ends: Dict[Tuple[int, int], Tuple[int, int]]) -> Iterator[_Stuck]:
@@ -57,11 +65,18 @@ def _stuck(one: Stance, ends: Dict[Tuple[int, int], Tuple[int, int]]) -> Iterato
         other, unread = ends.get((int(peer.rpartition(":")[2]), port), (None, 0))
         if other == one.rank or peer.startswith(_LOOPBACK) or unread:
             continue
-        whom = "rank %d" % other if other is not None else "the other side"
         if same[0].asks:
-            yield _Stuck(one, peer, other, "rank %d asks for a connection with %s and has no answer" % (one.rank, peer))
+            asks = say("rank {rank} asks for a connection with {peer} and has no answer", rank=one.rank, peer=quoted(peer))
+            yield _Stuck(one, peer, other, asks)
         elif same[0].unsent and same[-1].unsent >= same[0].unsent:
-            yield _Stuck(one, peer, other, "%d bytes of rank %d to %s are not acknowledged by %s" % (same[-1].unsent, one.rank, peer, whom))
+            unsent = say(
+                "{count} bytes of rank {rank} to {peer} are not acknowledged by {other}",
+                count=same[-1].unsent,
+                rank=one.rank,
+                peer=quoted(peer),
+                other=named([other]) if other is not None else say("the other side"),
+            )
+            yield _Stuck(one, peer, other, unsent)
 
 
 def _ends(run: Run) -> Dict[Tuple[int, int], Tuple[int, int]]:

@@ -4,8 +4,9 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import INIT, LOADER, found, others, waiting
 from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP693",
@@ -29,14 +30,16 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = [one for one in others(run) if not one.spins and one.operation != LOADER]
     if not guilty or all(one.operation == INIT for one in inside):
         return
-    why = next((one.may_come() for one in guilty if one.may_come()), "")
+    why = next((stance.may_come() for stance in guilty if stance.may_come()), "")
     yield found(
         RULE,
         guilty,
         inside,
-        " (%s)" % why if why else " and uses no CPU",
-        remedy="Look at the line where %s is: what it waits for there, or which branch led it past the others' call."
-        % named([one.rank for one in guilty]),
+        say(" ({why})", why=why) if why else say(" and uses no CPU"),
+        remedy=say(
+            "Look at the line where {who} is: what it waits for there, or which branch led it past the others' call.",
+            who=named([stance.rank for stance in guilty]),
+        ),
         confidence=LOW if why else MEDIUM,
         severity=WARNING if why else ERROR,
     )

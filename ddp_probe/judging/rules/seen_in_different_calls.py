@@ -6,6 +6,7 @@ from typing import Iterator, List
 from ddp_probe.judging.looks import INIT, found, others, stances, waiting
 from ddp_probe.judging.rule import LOW, Finding, Rule
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
 
 _PAIRED = frozenset(("send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"))
 # Some ranks of these return at once: who is in another call may be further on, and right.
@@ -39,5 +40,5 @@ def check(run: Run) -> Iterator[Finding]:
     guilty: List[int] = [one.rank for one in inside if tie or (one.operation != usual and one.operation not in _UNTOLD)]
     chosen = [one for one in inside if one.rank in guilty]
     rest = [one for one in inside if one.rank not in guilty]
-    told = " (each waits for the others, and stacks do not show which is wrong)" if tie else ""
-    yield found(RULE, chosen, rest, told, confidence=LOW)
+    how = say(" (each waits for the others, and stacks do not show which is wrong)") if tie else ""
+    yield found(RULE, chosen, rest, how, confidence=LOW)

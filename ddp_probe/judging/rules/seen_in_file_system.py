@@ -4,8 +4,9 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import DISK, found, stances, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import listed
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 RULE = Rule(
     id="DDP683",
@@ -25,6 +26,9 @@ def check(run: Run) -> Iterator[Finding]:
     if not guilty:
         return
     last = guilty[0].last
-    files = ["%s at byte %s of %s" % (file.path, file.position, file.size) for file in last.files]
-    told = " (state D, in %s%s)" % (last.wchan or "the kernel", "; open: %s" % listed(files, 3) if files else "")
-    yield found(RULE, guilty, waiting(run), told, confidence=MEDIUM)
+    files = [say("{path} at byte {position} of {size}", path=quoted(file.path), position=file.position, size=file.size) for file in last.files]
+    where = quoted(last.wchan) if last.wchan else say("the kernel")
+    how = say(" (state D, in {where})", where=where)
+    if files:
+        how = say(" (state D, in {where}; open: {files})", where=where, files=listed(files, 3))
+    yield found(RULE, guilty, waiting(run), how, confidence=MEDIUM)

@@ -1,11 +1,12 @@
 """A process of the job is stopped or gone, as looks from outside show."""
 
-from typing import Iterator
+from typing import Iterator, List
 
-from ddp_probe.judging.looks import GONE, NOT_RUNNING, found, stances, waiting
+from ddp_probe.judging.looks import GONE, NOT_RUNNING, Stance, found, stances, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, LOW, WARNING, Finding, Rule
-from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, named, quoted
 
 RULE = Rule(
     id="DDP681",
@@ -26,21 +27,35 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = gone or stopped
     if not guilty or len(gone) == len(stances(run)):
         return
-    pids = " ".join(str(one.pid) for one in stopped)
     kills = max((one.last.system.oom_kills or 0 for one in stances(run) if one.last.system is not None), default=0)
+    killed = ""
+    if gone and kills:
+        killed = say(
+            " (their control group: {processes} killed for lack of memory so far)",
+            processes=counted(kills, "process", "processes"),
+        )
     yield found(
         RULE,
         guilty,
         waiting(run) or [one for one in stances(run) if one.stands and one not in guilty],
-        " (their control group: %s killed for lack of memory so far)" % counted(kills, "process", "processes") if gone and kills else "",
-        remedy="Find out what ended %s: its last printed lines, its exit code, dmesg -T | grep -i 'out of memory'. The others wait for it."
-        % named([one.rank for one in gone])
-        if gone
-        else (
-            "Let it continue: kill -CONT %s. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
-        )
-        % pids,
+        killed,
+        remedy=_find_the_end(gone) if gone else _continue(stopped),
         # If nobody waits for one that is gone, the job may be at its beginning, or coming to its end.
         confidence=HIGH if waiting(run) or not gone else LOW,
         severity=ERROR if waiting(run) or not gone else WARNING,
+    )
+
+
+def _find_the_end(gone: List[Stance]) -> Text:
+    return say(
+        "Find out what ended {who}: its last printed lines, its exit code, dmesg -T | grep -i 'out of memory'. The others wait for it.",
+        who=named([stance.rank for stance in gone]),
+    )
+
+
+def _continue(stopped: List[Stance]) -> Text:
+    pids = " ".join(str(stance.pid) for stance in stopped)
+    return say(
+        "Let it continue: {command}. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
+        command=quoted("kill -CONT %s" % pids),
     )

@@ -4,8 +4,9 @@ from typing import Iterator
 
 from ddp_probe.judging.looks import INIT, found, others, waiting
 from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP685",
@@ -31,8 +32,10 @@ def check(run: Run) -> Iterator[Finding]:
         RULE,
         guilty,
         inside,
-        remedy="Look at what %s does before init_process_group: a download, a lock, an input, or a branch that skips the call."
-        % named([one.rank for one in guilty]),
+        remedy=say(
+            "Look at what {who} does before init_process_group: a download, a lock, an input, or a branch that skips the call.",
+            who=named([stance.rank for stance in guilty]),
+        ),
         confidence=LOW if may_come else MEDIUM,
         severity=WARNING if may_come else ERROR,
     )

@@ -1,11 +1,12 @@
 """A rank waits for its DataLoader, as looks from outside show."""
 
-from typing import Iterator
+from typing import Iterator, List, Set
 
-from ddp_probe.judging.looks import IDLE, LOADER, found, stances, waiting
+from ddp_probe.judging.looks import IDLE, LOADER, Stance, found, stances, waiting
 from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
-from ddp_probe.judging.words import counted
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import counted, listed
 
 RULE = Rule(
     id="DDP687",
@@ -27,19 +28,26 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = [one for one in stances(run) if one.operation == LOADER and one.stands]
     if not guilty:
         return
-    compute = all(one.children_load > IDLE for one in guilty)
-    states = sorted({text.partition(" ")[0] for one in guilty for text in one.last.children.values()})
-    count = max(len(one.last.children) for one in guilty)
-    told = " (%s in state %s, which %s)" % (
-        counted(count, "process", "processes") + " below it",
-        ", ".join(states),
-        "compute" if compute else "use no CPU",
-    )
+    compute = all(stance.children_load > IDLE for stance in guilty)
     yield found(
         RULE,
         guilty,
         waiting(run),
-        told if count else "",
+        _below(guilty, compute),
         confidence=LOW if compute else MEDIUM,
         severity=WARNING if compute else ERROR,
     )
+
+
+def _below(guilty: List[Stance], compute: bool) -> str:
+    """Say what the processes below these ranks do; nothing if there are none."""
+    count = max(len(stance.last.children) for stance in guilty)
+    letters: Set[str] = set()
+    for stance in guilty:
+        letters.update(text.partition(" ")[0] for text in stance.last.children.values())
+    processes, states = counted(count, "process", "processes"), listed(sorted(letters))
+    if not count:
+        return ""
+    if compute:
+        return say(" ({processes} below it in state {states}, which compute)", processes=processes, states=states)
+    return say(" ({processes} below it in state {states}, which use no CPU)", processes=processes, states=states)

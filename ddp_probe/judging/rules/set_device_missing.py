@@ -4,10 +4,11 @@ from typing import Iterator
 
 from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
-from ddp_probe.judging.words import capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, named, quoted
 
 RULE = Rule(
     id="DDP303",
@@ -70,18 +71,26 @@ def check(run: Run) -> Iterator[Finding]:
     if not groups:
         return
     first, losses = groups[0], card_use.lost(run)
-    together = named([use.process.rank for use in first if use.process.rank is not None])
     there = first[0].there
     yield RULE.found(
         ranks=card_use.misplaced(run, groups),
-        verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
-        % (capital(together), first[0].device, first[0].process.host, ", which shows %s" % counted(there, "card") if there else ""),
-        evidence=first_of([shown(use.call, "rank %s wraps a model on %s; no set_device before" % (use.process.rank, use.device)) for use in first]),
+        verdict=say(
+            "{who:capital} wrap their models on {device} of {host}{shows}, and none of them chose a card before.",
+            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            device=first[0].device,
+            host=first[0].process.host,
+            shows=say(", which shows {cards}", cards=counted(there, "card")) if there else "",
+        ),
+        evidence=first_of([shown(use.call, _wraps(use)) for use in first]),
         when=min(use.call.when for group in groups for use in group),
         change=_change(first[0]),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )
+
+
+def _wraps(use: card_use.CardUse) -> Text:
+    return say("rank {rank} wraps a model on {device}; no set_device before", rank=use.process.rank, device=use.device)
 
 
 def _change(use: card_use.CardUse) -> change.Change:
@@ -95,5 +104,8 @@ def _change(use: card_use.CardUse) -> change.Change:
     )
     return [
         change.Lines(site, (text,), ("os", module)),
-        "Give the model's device no number, or this one: torch.device('%s', local_rank)." % use.kind,
+        say(
+            "Give the model's device no number, or this one: {device}.",
+            device=quoted("torch.device('%s', local_rank)" % use.kind),
+        ),
     ]

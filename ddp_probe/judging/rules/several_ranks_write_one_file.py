@@ -7,9 +7,10 @@ from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.judging.waiting import joined
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, place, quoted
 
 RULE = Rule(
     id="DDP525",
@@ -34,17 +35,25 @@ class _Clash(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the saves of each file; the clash with most ranks is reported."""
-    clashes = [clash for saves in Saves(run).files() for clash in [_clash(saves)] if clash is not None]
+    clashes = list(filter(None, (_clash(saves) for saves in Saves(run).files())))
     if not clashes:
         return
     worst = max(clashes, key=lambda clash: len(clash.saves))
     first, second = worst.saves[:2]
-    who = named(ranks(process for process, _ in worst.saves))
+    writers = ranks(process for process, _ in worst.saves)
+    evidence = [shown(save, say("rank {rank} saves {path}", rank=process.rank, path=quoted(save.begin.path))) for process, save in worst.saves]
     yield RULE.found(
-        ranks=ranks(process for process, _ in worst.saves),
-        verdict="%s write %s at the same time, at %s; rank %s and rank %s overlap by %.1f ms."
-        % (capital(who), first[1].begin.path, place(first[1].site), first[0].rank, second[0].rank, worst.overlap),
-        evidence=first_of([shown(save, "rank %s saves %s" % (process.rank, save.begin.path)) for process, save in worst.saves]),
+        ranks=writers,
+        verdict=say(
+            "{who:capital} write {path} at the same time, at {where}; rank {first} and rank {second} overlap by {overlap:.1f} ms.",
+            who=named(writers),
+            path=quoted(first[1].begin.path),
+            where=place(first[1].site),
+            first=first[0].rank,
+            second=second[0].rank,
+            overlap=worst.overlap,
+        ),
+        evidence=first_of(evidence),
         when=first[1].when,
         change=_change(first),
     )
@@ -83,6 +92,12 @@ def _change(first: Saved) -> change.Change:
     if not joined(first[0]):  # Without a group, get_rank() raises.
         rank, needs = "os.environ.get('RANK', '0') == '0'", "os"
     if first[1].begin.opened:
-        return ["Open and save the file on one rank only, at %s: if %s: …" % (place(first[1].site), rank)]
+        return [
+            say(
+                "Open and save the file on one rank only, at {where}: {code}",
+                where=place(first[1].site),
+                code=quoted("if %s: …" % rank),
+            )
+        ]
     call = change.Instead(first[1].site, change.SAVE, rank, imports=(needs,), name="the save")
     return [call] if not first[1].begin.through else [RULE.remedy]

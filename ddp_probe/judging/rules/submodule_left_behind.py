@@ -4,8 +4,9 @@ from typing import Iterator, Tuple
 
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, shown
-from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named
 
 RULE = Rule(
     id="DDP104",
@@ -51,28 +52,36 @@ def check(run: Run) -> Iterator[Finding]:
     story, before = _story(first)
     off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
     count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
-    names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
-    numbers = (count, first.placement.parameters, names, rest, named(wrap_calls.wrapping_ranks(lost)), story)
+    names = [*[leaf.name for leaf in off[:3]], *(["…"] if count > 3 else [])]
+    wraps = [shown(wrapped.call, say("parameters on {devices}", devices=listed(list(wrapped.devices)))) for wrapped in lost[:4]]
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(lost),
-        verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
-        evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
-        when=min(each.call.when for each in lost),
+        verdict=say(
+            "{count} of {all} parameters ({names}) are on cpu while the others are on {device} when DDP wraps the model on {who}: {story}.",
+            count=count,
+            all=first.placement.parameters,
+            names=listed(names),
+            device=rest,
+            who=named(wrap_calls.wrapping_ranks(lost)),
+            story=story,
+        ),
+        evidence=[*before, *wraps],
+        when=min(wrapped.call.when for wrapped in lost),
         change=wrap_calls.move_to_card(first, rest.partition(":")[0]),
         explains=wrap_calls.failures(run, lost),
     )
 
 
-def _story(wrapped: wrap_calls.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
+def _story(wrapped: wrap_calls.Wrapped) -> Tuple[Text, Tuple[Evidence, ...]]:
     """Return how it happened (moved back, converted after the move, or left behind), and the move that shows it."""
     calls = wrap_calls.moves(wrapped)
     if calls and calls[-1].begin.destination == "cpu":
         back = wrap_calls.move_text(calls[-1])
-        return "%s moved it back" % back, (shown(calls[-1], back),)
+        return say("{call} moved it back", call=back), (shown(calls[-1], back),)
     whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
     if whole:
         count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0
-        told = "it was made after %s, which moved %d" % (wrap_calls.move_text(whole[-1]), count)
-        return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
+        story = say("it was made after {call}, which moved {count}", call=wrap_calls.move_text(whole[-1]), count=count)
+        return story, (shown(whole[-1], say("the whole model, {count} parameters, was moved before", count=count)),)
     last = tuple(shown(call, wrap_calls.move_text(call)) for call in calls[-1:])
-    return "nothing has moved that part", last
+    return say("nothing has moved that part"), last

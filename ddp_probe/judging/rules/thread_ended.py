@@ -3,12 +3,13 @@
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.rule import HIGH, LOW, WARNING, Finding, Rule, first_of, shown
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.job_line import inside, job_line
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run, one_line
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure, Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, place, quoted
 
 _MOST = 3  # Exceptions that are told one by one.
 _LONGEST = 200
@@ -44,12 +45,13 @@ class _Ended(NamedTuple):
         return job_line(self.failure.frames)
 
     @property
-    def says(self) -> str:
+    def says(self) -> Text:
         """The exception and where it was raised."""
         failure = self.failure
-        text = one_line(failure.type, failure.message, inside(failure.message, failure.cause_message, failure.cause), _LONGEST).rstrip(".")
+        nested = inside(failure.message, failure.cause_message, failure.cause)
+        message = quoted(one_line(failure.type, failure.message, nested, _LONGEST).rstrip("."))
         site = self.line or failure.raised_at
-        return text + (" at %s" % place(site) if site is not None else "")
+        return message if site is None else say("{message} at {where}", message=message, where=place(site))
 
 
 def check(run: Run) -> Iterator[Finding]:
@@ -57,8 +59,8 @@ def check(run: Run) -> Iterator[Finding]:
     alike: Dict[Tuple[str, bool, bool], List[_Ended]] = {}
     for ended in _all(run):
         alike.setdefault((ended.says, ended.line is None, ended.call.begin.after_main), []).append(ended)
-    for (says, is_librarys, after_main), group in list(alike.items())[:_MOST]:
-        yield _finding(says, is_librarys, after_main, group)
+    for group in list(alike.values())[:_MOST]:
+        yield _finding(group)
 
 
 def _all(run: Run) -> Iterator[_Ended]:
@@ -68,17 +70,29 @@ def _all(run: Run) -> Iterator[_Ended]:
                 yield _Ended(process, call, call.begin.failure)
 
 
-def _finding(says: str, is_librarys: bool, after_main: bool, group: List[_Ended]) -> Finding:
+def _finding(group: List[_Ended]) -> Finding:
+    """Return what is known of threads that ended alike."""
     ranks = sorted({ended.process.rank for ended in group if ended.process.rank is not None})
-    names = ", ".join(sorted({ended.call.begin.thread for ended in group if ended.call.begin.thread})[:_MOST])
-    who = "%s of %s%s" % ("A thread" if len(group) == 1 else "Threads", named(ranks) if ranks else "the process", " (%s)" % names if names else "")
-    of_library = ", in code of a library alone" if is_librarys else ""
-    when = ", after the main thread had ended" if after_main else ""
+    names = sorted({ended.call.begin.thread for ended in group if ended.call.begin.thread})[:_MOST]
+    is_librarys, after_main = group[0].line is None, group[0].call.begin.after_main
     most = max(ended.call.begin.count for ended in group)
-    others = "; at least %d threads of one process ended so" % most if most > len(group) else ""
+    others = ""
+    if most > len(group):
+        others = say("; at least {count} threads of one process ended so", count=most)
+    facts = {
+        "who": named(ranks) if ranks else say("the process"),
+        "names": say(" ({names})", names=listed(names)) if names else "",
+        "exception": group[0].says,
+        "in_library": say(", in code of a library alone") if is_librarys else "",
+        "when": say(", after the main thread had ended") if after_main else "",
+        "others": others,
+    }
+    verdict = say("A thread of {who}{names} ended with {exception}{in_library}{when}; the job went on{others}.", **facts)
+    if len(group) > 1:
+        verdict = say("Threads of {who}{names} ended with {exception}{in_library}{when}; the job went on{others}.", **facts)
     return RULE.found(
         ranks=ranks,
-        verdict="%s ended with %s%s%s; the job went on%s." % (who, says, of_library, when, others),
+        verdict=verdict,
         evidence=first_of([shown(ended.call, ended.says) for ended in group]),
         when=min(ended.call.when for ended in group),
         confidence=LOW if is_librarys or after_main else HIGH,

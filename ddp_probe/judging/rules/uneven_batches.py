@@ -7,8 +7,9 @@ from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.timeouts import Timeouts, timeouts
 from ddp_probe.judging.waiting import waited
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import named, place
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 
@@ -80,8 +81,8 @@ RULE = Rule(
     yields_to=("rank0-long-work", "collective-on-one-rank"),
 )
 
-_DECIDES = (
-    " To decide: print each rank's number of batches (len(loader), or a counter in the loop). If they are equal, look at what the ranks that printed "
+_DECIDES = say(
+    "To decide: print each rank's number of batches (len(loader), or a counter in the loop). If they are equal, look at what the ranks that printed "
     "nothing do then: evaluate, save, or leave the loop early."
 )
 
@@ -92,15 +93,16 @@ def check(run: Run) -> Iterator[Finding]:
     if not found:
         return
     failure = found[0].failure
-    by_join = found[0].printed is RULE.printed[0]
+    where = place(failure.site)
+    verdict = say("The ranks gather tensors of different shapes at {where}: their last batches differ in length.", where=where)
+    if found[0].printed is RULE.printed[0]:  # By DDP's join.
+        verdict = say(
+            "One rank ran out of batches before the others, which were at {where}; each of them got this message.",
+            where=where,
+        )
     yield RULE.found(
         ranks=[],
-        verdict=(
-            "One rank ran out of batches before the others, which were at %s; each of them got this message."
-            if by_join
-            else "The ranks gather tensors of different shapes at %s: their last batches differ in length."
-        )
-        % place(failure.site),
+        verdict=verdict,
         evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
@@ -114,22 +116,35 @@ def read(run: Run) -> Iterator[Finding]:
     for one in [] if found else timeouts(RULE, run):
         if _one_element(one):
             failure = one.match.failure
-            rank, wait = sorted(one.waits.items())[0]
+            given_up = [other for other in run.failures if other.at.file == failure.at.file and waited(other)]
             yield RULE.found(
                 ranks=one.silent,
-                verdict="%s in a reduction of one element (number %d: a loss, a count or a flag), which %s not reach: most often because its "
-                "batches have run out."
-                % (
-                    "Rank %d waits" % rank if len(one.waits) == 1 else "Ranks wait",
-                    wait.number,
-                    "%s %s" % (named(one.silent), "does" if len(one.silent) == 1 else "do") if one.silent else "another rank does",
-                ),
+                verdict=_waits_for_the_silent(one),
                 evidence=[failed(failure)],
                 when=float(failure.at.line),
-                explains=[each for each in run.failures if each.at.file == failure.at.file and waited(each)] or [failure],
+                explains=given_up or [failure],
                 confidence=LOW,
-                remedy=RULE.remedy + _DECIDES,
+                remedy=joined([say(RULE.remedy), _DECIDES]),
             )
+
+
+def _waits_for_the_silent(one: Timeouts) -> Text:
+    rank, wait = sorted(one.waits.items())[0]
+    silent = named(one.silent) if one.silent else say("another rank")
+    if len(one.waits) == 1:
+        return say(
+            "Rank {rank} waits in a reduction of one element (number {number}: a loss, a count or a flag), which "
+            "{silent} {silent:does|do} not reach: most often because its batches have run out.",
+            rank=rank,
+            number=wait.number,
+            silent=silent,
+        )
+    return say(
+        "Ranks wait in a reduction of one element (number {number}: a loss, a count or a flag), which "
+        "{silent} {silent:does|do} not reach: most often because its batches have run out.",
+        number=wait.number,
+        silent=silent,
+    )
 
 
 def _one_element(one: Timeouts) -> bool:

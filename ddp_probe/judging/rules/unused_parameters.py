@@ -7,12 +7,13 @@ from ddp_probe.judging import change
 from ddp_probe.judging.rank_models import first_wraps, parameters
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import by_number, capital, counted, listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import package
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, listed, named, place
 
 _SKIPPED = r"(?:recover from OOM|out of memory)[^\n]*(?:\n[^\n]*){0,4}?[Ss]kipping|recover from OOM"
 
@@ -78,37 +79,53 @@ def check(run: Run) -> Iterator[Finding]:
         groups.setdefault(one.key, []).append(one)
     by_rank = len(groups) > 1 and all(groups)
     wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
+    where = place(first.failure.site)
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict=(
-            _differ(list(groups.values())) if by_rank else "%s took no part in the loss" % (_what(first) if first.names else capital(_what(first)))
-        )
-        + ", and DDP, stepping at %s, waits for the gradients of all." % place(first.failure.site),
-        evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
+        verdict=_differ(list(groups.values()), where) if by_rank else _alike(first, where),
+        evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, say("the wrap"))] if wrap is not None else []),
         when=first.failure.when,
         explains=[match.failure for match in found],
-        change=_change(wrap, _what(first) if first.names else "them", by_rank),
+        change=_change(wrap, first, by_rank),
     )
 
 
-def _differ(groups: List[List[_Unused]]) -> str:
+def _alike(first: _Unused, where: Text) -> Text:
+    """Say which parameters all ranks leave out; a name keeps its first letter as it is."""
+    facts = {"parameters": _what(first), "where": where}
+    if first.names:
+        return say(
+            "{parameters} took no part in the loss, and DDP, stepping at {where}, waits for the gradients of all.",
+            **facts,
+        )
+    return say(
+        "{parameters:capital} took no part in the loss, and DDP, stepping at {where}, waits for the gradients of all.",
+        **facts,
+    )
+
+
+def _differ(groups: List[List[_Unused]], where: Text) -> Text:
     """Say which parameters each rank leaves out: the ranks take different branches, and no parameter is unused everywhere."""
-    told_ = ["%s on %s" % (_what(group[0]), named([one.failure.rank for one in group if one.failure.rank is not None])) for group in groups[:3]]
+    parts = []
+    for group in groups[:3]:
+        who = named([unused.failure.rank for unused in group if unused.failure.rank is not None])
+        parts.append(say("{parameters} on {who}", parameters=_what(group[0]), who=who))
     more = len(groups) - 3
-    return "The ranks use different parameters: %s%s took no part in the loss there" % (
-        "; ".join(told_),
-        " and others on %s" % counted(more, "more rank") if more > 0 else "",
+    return say(
+        "The ranks use different parameters: {parts}{others} took no part in the loss there, and DDP, stepping at "
+        "{where}, waits for the gradients of all.",
+        parts=listed(parts, by="; "),
+        others=say(" and others on {ranks}", ranks=counted(more, "more rank")) if more > 0 else "",
+        where=where,
     )
 
 
-def _what(left: _Unused) -> str:
+def _what(left: _Unused) -> Text:
     if left.names:
         return listed(left.names, 5)
-    return (
-        "%s number %s" % (by_number(left.indices, "parameter", "parameters"), listed(list(map(str, left.indices)), 10))
-        if left.indices
-        else "some parameters"
-    )
+    if not left.indices:
+        return say("some parameters")
+    return say("{numbers:parameter|parameters} number {numbers}", numbers=listed(left.indices, 10))
 
 
 def _left(run: Run, failure: Failed) -> _Unused:
@@ -129,15 +146,16 @@ def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
     return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
 
 
-def _change(wrap: "Optional[LoggedCall[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
+def _change(wrap: "Optional[LoggedCall[schema.Wrap]]", first: _Unused, by_rank: bool) -> change.Change:
     """Let DDP look for such parameters, by the switch of the library that made the wrap; other changes are for a person to choose."""
     site = wrap.site if wrap is not None else None
-    otherwise = "Or use %s in the loss, or freeze what you do not train before the wrap at %s (parameter.requires_grad_(False))." % (
-        what,
-        place(site),
+    otherwise = say(
+        "Or use {parameters} in the loss, or freeze what you do not train before the wrap at {where} (parameter.requires_grad_(False)).",
+        parameters=_what(first) if first.names else say("them"),
+        where=place(site),
     )
     if by_rank:
-        otherwise = (
+        otherwise = say(
             "Or, if that is not intended, let all ranks take the same branches in forward: look there for what depends on the rank or on its data."
         )
     packages = {package(frame.file) for frame in wrap.begin.through} if wrap is not None else set()
@@ -145,10 +163,11 @@ def _change(wrap: "Optional[LoggedCall[schema.Wrap]]", what: str, by_rank: bool)
     if packages.intersection(("lightning", "pytorch_lightning")):
         return [change.Argument(anywhere, change.TRAINER, "strategy", "'ddp_find_unused_parameters_true'"), otherwise]
     if "transformers" in packages:  # It passes the model to Accelerate.
-        return ["Give TrainingArguments ddp_find_unused_parameters=True.", otherwise]
+        return [say("Give TrainingArguments ddp_find_unused_parameters=True."), otherwise]
     if "accelerate" in packages:
         value = "[accelerate.DistributedDataParallelKwargs(find_unused_parameters=True)]"
         return [change.Argument(anywhere, change.ACCELERATOR, "kwargs_handlers", value, imports=("accelerate",)), otherwise]
     if "mmengine" in packages:
-        return ["In the config write find_unused_parameters = True, or find_unused_parameters=True in model_wrapper_cfg if there is one.", otherwise]
+        in_config = say("In the config write find_unused_parameters = True, or find_unused_parameters=True in model_wrapper_cfg if there is one.")
+        return [in_config, otherwise]
     return [change.Argument(site, change.WRAP, "find_unused_parameters", "True"), otherwise]

@@ -8,6 +8,8 @@ from ddp_probe.judging.printed import Match, by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule
 from ddp_probe.judging.vendor_words import BACKENDS, DEVICES, MODULES
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 # The names of files have no record, but for those that begin with a vendor's device, backend or module.
 _NAMES = (
@@ -108,10 +110,11 @@ def check(run: Run) -> Iterator[Finding]:
         yield finding if plugin is None else replace(finding, remedy=_install(plugin))
 
 
-def _install(plugin: Match) -> str:
+def _install(plugin: Match) -> Text:
     process = plugin.failure.process
-    python = (process.started.executable if process is not None else "") or "python"
-    text = (
-        "Install the vendor's package of %s for this torch into %s (-m pip install its wheel), or start the ranks with the interpreter that has it."
+    return say(
+        "Install the vendor's package of {library} for this torch into {python} (-m pip install its wheel), "
+        "or start the ranks with the interpreter that has it.",
+        library=plugin.found.group("library"),
+        python=quoted((process.started.executable if process is not None else "") or "python"),
     )
-    return text % (plugin.found.group("library"), python)

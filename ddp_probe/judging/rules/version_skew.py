@@ -4,9 +4,10 @@ from typing import Dict, Iterator, List, Optional, Set
 
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.judging.skews import Skew, compare, started
-from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
 
 # What the probe itself needs, and training does not.
 _ASIDE = frozenset(("wrapt", "msgspec", "structlog", "rich", "cloudpickle"))
@@ -53,27 +54,43 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = next((skew for skew in found if skew.name == "torch"), found[0])
     others = [skew.name for skew in found if skew is not first and skew.name != "torch.git"]
-    ranks, shown = first.ranks, set(first.ranks or first.all)
-    evidence = [
-        line(LogLine(process.file, 1), "rank %s: %s %s" % (process.rank, first.name, first.all.get(process.rank or 0) or "not installed"))
-        for process in run.processes
-        if process.rank in shown
-    ]
+    shown = set(first.ranks or first.all)
+    evidence = [line(LogLine(process.file, 1), _version(process.rank, first)) for process in run.processes if process.rank in shown]
     yield RULE.found(
-        ranks=ranks,
-        verdict="The ranks run different versions of %s: %s%s."
-        % (first.name, first.told("none"), "; %s %s too" % (", ".join(others), "differs" if len(others) == 1 else "differ") if others else ""),
+        ranks=first.ranks,
+        verdict=say(
+            "The ranks run different versions of {package}: {versions}{others}.",
+            package=first.name,
+            versions=first.told("none"),
+            others=say("; {names} {names:differs|differ} too", names=listed(others)) if others else "",
+        ),
         evidence=evidence[:4],
         when=min(process.start_when for process in run.processes),
-        remedy="Install %s %s%s, or remove the other one from sys.path there (python -c 'import %s; print(%s.__file__)')."
-        % (
-            first.name,
-            first.usual or "in one version",
-            " for " + named(ranks) if ranks else " on all hosts",
-            _module(first.name),
-            _module(first.name),
-        ),
+        remedy=_install(first),
         severity=WARNING,
+    )
+
+
+def _version(rank: Optional[int], skew: Skew) -> Text:
+    version = skew.all.get(rank or 0)
+    if not version:
+        return say("rank {rank}: {package} not installed", rank=rank, package=skew.name)
+    return say("rank {rank}: {package} {version}", rank=rank, package=skew.name, version=version)
+
+
+def _install(skew: Skew) -> Text:
+    module = _module(skew.name)
+    facts = {"package": skew.name, "command": quoted("python -c 'import %s; print(%s.__file__)'" % (module, module))}
+    if not skew.usual:
+        return say(
+            "Install {package} in one version on all hosts, or remove the other one from sys.path there ({command}).",
+            **facts,
+        )
+    return say(
+        "Install {package} {version} for {who}, or remove the other one from sys.path there ({command}).",
+        version=skew.usual,
+        who=named(skew.ranks),
+        **facts,
     )
 
 

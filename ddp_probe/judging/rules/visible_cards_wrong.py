@@ -1,14 +1,15 @@
 """A visible-device variable shows ranks the wrong cards: the same one to all of them, or none."""
 
 import re
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Mapping, Tuple
 
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.judging.vendor_words import CARDS
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named, quoted
 
 _NONE_LEFT = r"No (?:CUDA|HIP|%s) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED" % CARDS
 
@@ -81,31 +82,51 @@ def _found(failure: Failed) -> bool:
 
 def _same(run: Run, groups: "List[List[card_use.CardUse]]") -> Finding:
     first, losses = groups[0], card_use.lost(run)
-    variables = " ".join("%s=%s" % each for each in sorted(first[0].visible.items()))
-    together = named([use.process.rank for use in first if use.process.rank is not None])
+    variables = _settings(first[0].visible)
+    starts = [line(_start(use.process), say("rank {rank}: {variables}", rank=use.process.rank, variables=variables)) for use in first[:4]]
     return RULE.found(
         ranks=card_use.misplaced(run, groups),
-        verdict="%s of %s each see one card, and it is the same one: %s." % (capital(together), first[0].process.host, variables),
-        evidence=[line(_start(use.process), "rank %s: %s" % (use.process.rank, variables)) for use in first[:4]]
-        + [shown(use.call, "rank %s wraps a model on %s, the only card that it sees" % (use.process.rank, use.device)) for use in first[:2]],
+        verdict=say(
+            "{who:capital} of {host} each see one card, and it is the same one: {variables}.",
+            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            host=first[0].process.host,
+            variables=variables,
+        ),
+        evidence=[*starts, *[shown(use.call, _wraps(use)) for use in first[:2]]],
         when=min(use.call.when for group in groups for use in group),
-        remedy="Remove %s from what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
-        % (variables, _command(run)),
+        remedy=say(
+            "Remove {variables} from what starts the ranks ({command}), and choose the card by LOCAL_RANK: "
+            "set_device(int(os.environ['LOCAL_RANK'])).",
+            variables=variables,
+            command=_command(run),
+        ),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )
 
 
+def _settings(variables: Mapping[str, str]) -> Text:
+    return quoted(" ".join("%s=%s" % item for item in sorted(variables.items())))
+
+
+def _wraps(use: card_use.CardUse) -> Text:
+    return say("rank {rank} wraps a model on {device}, the only card that it sees", rank=use.process.rank, device=use.device)
+
+
 def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
     failure, process = hidden[0]
-    variables = " ".join("%s=%s" % each for each in sorted(card_use.visible(process).items()))
+    variables = _settings(card_use.visible(process))
     return RULE.found(
-        ranks=[each.rank for each, _ in hidden if each.rank is not None],
-        verdict="%s sees no card: %s names only cards that do not exist." % (capital(named([failure.rank or 0])), variables),
-        evidence=first_of([failed(each) for each, _ in hidden]),
+        ranks=[refused.rank for refused, _ in hidden if refused.rank is not None],
+        verdict=say(
+            "{who:capital} sees no card: {variables} names only cards that do not exist.",
+            who=named([failure.rank or 0]),
+            variables=variables,
+        ),
+        evidence=first_of([failed(refused) for refused, _ in hidden]),
         when=failure.when,
-        remedy="Unset it, or name cards that the host has: %s." % variables,
-        explains=[each for each, _ in hidden],
+        remedy=say("Unset it, or name cards that the host has: {variables}.", variables=variables),
+        explains=[refused for refused, _ in hidden],
     )
 
 
@@ -113,6 +134,10 @@ def _start(process: LoggedProcess) -> LogLine:
     return LogLine(process.file, 1)
 
 
-def _command(run: Run) -> str:
-    agents = [call.begin.entrypoint for launcher in run.launchers for call in launcher.every() if getattr(call.begin, "entrypoint", "")]
-    return agents[0] if agents else "a script, or the program itself"
+def _command(run: Run) -> Text:
+    for launcher in run.launchers:
+        for call in launcher.every():
+            entrypoint = getattr(call.begin, "entrypoint", "")
+            if entrypoint:
+                return quoted(entrypoint)
+    return say("a script, or the program itself")

@@ -4,11 +4,12 @@ from typing import Iterator, List
 
 from ddp_probe.judging.rank_models import first_wraps
 from ddp_probe.judging.rule import MEDIUM, WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import named, place
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named, place, quoted
 
 _SOON = 120.0  # Seconds after the wrap; a later load is rather an evaluation of the best checkpoint.
 
@@ -40,11 +41,17 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=guilty,
         verdict=_verdict(guilty, others, wrapped, calls[0]),
-        evidence=[shown(calls[0], "load of %s" % _path(calls[0])), shown(wrapped.call, "the wrap, before it")],
+        evidence=[
+            shown(calls[0], say("load of {path}", path=quoted(_path(calls[0])))),
+            shown(wrapped.call, say("the wrap, before it")),
+        ],
         when=calls[0].when,
         confidence=MEDIUM,
-        remedy="Move the load at %s before the wrap at %s, in which DDP sends the weights of rank 0 to all, or let all ranks load the file."
-        % (place(calls[0].site), place(wrapped.call.site)),
+        remedy=say(
+            "Move the load at {load} before the wrap at {wrap}, in which DDP sends the weights of rank 0 to all, or let all ranks load the file.",
+            load=place(calls[0].site),
+            wrap=place(wrapped.call.site),
+        ),
     )
 
 
@@ -72,12 +79,14 @@ def _path(call: "LoggedCall[schema.Load]") -> str:
     return call.begin.file.path if call.begin.file is not None else ""
 
 
-def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> str:
-    late = (call.when - (wrapped.call.until or call.when)) * 1000
-    text = "%s is loaded at %s, %.0f ms after the wrap at %s made all replicas equal, by " % (
-        _path(call),
-        place(call.site),
-        late,
-        place(wrapped.call.site),
+def _verdict(guilty: List[int], others: Text, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> Text:
+    return say(
+        "{path} is loaded at {load}, {late:.0f} ms after the wrap at {wrap} made all replicas equal, by {who} "
+        "and not by {others}: weights that go from there into the wrapped model are on some ranks only.",
+        path=quoted(_path(call)),
+        load=place(call.site),
+        late=(call.when - (wrapped.call.until or call.when)) * 1000,
+        wrap=place(wrapped.call.site),
+        who=named(guilty),
+        others=others,
     )
-    return "%s%s and not by %s: weights that go from there into the wrapped model are on some ranks only." % (text, named(guilty), others)

@@ -5,10 +5,11 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, place, quoted
 
 RULE = Rule(
     id="DDP511",
@@ -53,11 +54,6 @@ RULE = Rule(
 
 
 _MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
-# What follows the first class in mmengine's checkpoints; the loader names one at a time.
-_MORE = (
-    "numpy's ndarray, dtype, _reconstruct, scalar and the dtype classes in use, and builtins.getattr, for which you can give a narrow replacement "
-    "as (object, 'builtins.getattr')"
-)
 
 
 def check(run: Run) -> Iterator[Finding]:
@@ -68,21 +64,29 @@ def check(run: Run) -> Iterator[Finding]:
     failure = found[0].failure
     names = _names([match.failure for match in found])
     load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
-    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    path = say("the checkpoint")
+    if load is not None and load.begin.file is not None:
+        path = quoted(load.begin.file.path)
     site = load.site if load is not None else failure.site
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s, loaded at %s, holds %s, which weights_only=%s rejects." % (path, place(site), ", ".join(names) or "other objects", _given(load)),
-        evidence=[*([shown(load, "load of %s" % path)] if load is not None else []), failed(failure)],
+        verdict=say(
+            "{path}, loaded at {where}, holds {names}, which weights_only={given} rejects.",
+            path=path,
+            where=place(site),
+            names=listed(names) if names else say("other objects"),
+            given=_given(load),
+        ),
+        evidence=[*([shown(load, say("load of {path}", path=path))] if load is not None else []), failed(failure)],
         when=failure.when,
         explains=[match.failure for match in found],
         remedy=_remedy(names, site),
     )
 
 
-def _given(load: object) -> str:
+def _given(load: object) -> Text:
     given = getattr(getattr(load, "begin", None), "weights_only", None)
-    return "True (the default since torch 2.6)" if given is None else str(given)
+    return say("True (the default since torch 2.6)") if given is None else quoted(given)
 
 
 def _names(failures: List[Failed]) -> List[str]:
@@ -96,13 +100,19 @@ def _names(failures: List[Failed]) -> List[str]:
 def _remedy(names: List[str], site: "Site | None") -> str:
     if not names:
         return ""
-    more = " mmengine's checkpoints also need %s." % _MORE if _MMENGINE in names else " The next load may name another class."
-    return (
-        "Before %s: %s; torch.serialization.add_safe_globals([%s]).%s If the file is of unknown origin, do not set weights_only=False: "
-        "it runs any code in the file."
-    ) % (
-        place(site),
-        "; ".join("import %s" % name.rpartition(".")[0] for name in names if "." in name),
-        ", ".join(names),
-        more,
+    imports = ["import %s" % name.rpartition(".")[0] for name in names if "." in name]
+    lines = "%s; torch.serialization.add_safe_globals([%s])" % ("; ".join(imports), ", ".join(names))
+    facts = {"where": place(site), "code": quoted(lines)}
+    if _MMENGINE in names:  # The loader names one class at a time; these follow.
+        return say(
+            "Before {where}: {code}. mmengine's checkpoints also need numpy's ndarray, dtype, _reconstruct, scalar and "
+            "the dtype classes in use, and builtins.getattr, for which you can give a narrow replacement as "
+            "(object, 'builtins.getattr'). If the file is of unknown origin, do not set weights_only=False: "
+            "it runs any code in the file.",
+            **facts,
+        )
+    return say(
+        "Before {where}: {code}. The next load may name another class. If the file is of unknown origin, do not set "
+        "weights_only=False: it runs any code in the file.",
+        **facts,
     )

@@ -5,9 +5,10 @@ from typing import Dict, Iterator, Tuple
 
 from ddp_probe.judging.ledgers import Standing, as_site, standings_of
 from ddp_probe.judging.rule import MEDIUM, WARNING, Evidence, Finding, Rule
-from ddp_probe.judging.words import at, subject
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, named
 
 _RANKS = 4  # Ledgers that are read as a whole for one line of the job.
 _MOST = 3  # Lines of the job that are reported.
@@ -49,16 +50,26 @@ def _always(standing: Standing, line: _Line) -> bool:
 def _finding(run: Run, line: _Line, counts: "Counter[int]") -> Finding:
     op, site = line[0], as_site(line[1])
     who = sorted(counts)
-    often = "once" if max(counts.values()) == 1 else "up to %d times" % max(counts.values())
+    often = say("once")
+    if max(counts.values()) > 1:
+        often = say("up to {count} times", count=max(counts.values()))
     return RULE.found(
         ranks=who,
-        verdict=(
-            "%s called %s with async_op=True%s and discarded the work, %s. This is not a hang, but what is read next may be from before the call."
-        )
-        % (subject(who), op, at(site), often),
+        verdict=say(
+            "{who:capital} called {op} with async_op=True{where} and discarded the work, {often}. This is not a hang, "
+            "but what is read next may be from before the call.",
+            who=named(who),
+            op=op,
+            where=at(site),
+            often=often,
+        ),
         evidence=[_shown(run, rank, line) for rank in who[:_MOST]],
         when=_began(run, who[0], line),
-        remedy="Write work = ... and work.wait() before the tensor of %s%s is used, or leave out async_op=True." % (op, at(site)),
+        remedy=say(
+            "Write work = ... and work.wait() before the tensor of {op}{where} is used, or leave out async_op=True.",
+            op=op,
+            where=at(site),
+        ),
         confidence=MEDIUM,
     )
 
@@ -75,5 +86,9 @@ def _began(run: Run, rank: int, line: _Line) -> float:
 def _shown(run: Run, rank: int, line: _Line) -> Evidence:
     standing = standings_of(run).ranks[rank]
     first = _first(standing, line)
-    lasted = (first.left_ns - first.entered_ns) * 1e-6
-    return Evidence(standing.ledger.path, first.number, as_site(line[1]), "rank %d: the work was discarded %.1f ms after the call" % (rank, lasted))
+    text = say(
+        "rank {rank}: the work was discarded {lasted:.1f} ms after the call",
+        rank=rank,
+        lasted=(first.left_ns - first.entered_ns) * 1e-6,
+    )
+    return Evidence(standing.ledger.path, first.number, as_site(line[1]), text)

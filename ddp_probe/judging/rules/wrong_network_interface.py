@@ -7,8 +7,9 @@ from ddp_probe.judging import change
 from ddp_probe.judging.printed import Match, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import COMMUNICATION
-from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named, quoted
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
 _NO_WAY = (
@@ -134,19 +135,25 @@ def check(run: Run) -> Iterator[Finding]:
     if not found:
         return
     first = found[0].failure
-    set_ = _variables(first.process) if first.process is not None else {}
-    said = " ".join("%s=%s" % each for each in sorted(set_.items()))
+    variables = _variables(first.process) if first.process is not None else {}
+    settings = " ".join("%s=%s" % item for item in sorted(variables.items()))
     ranks = sorted({match.failure.rank for match in found if match.failure.rank is not None})
     host = first.process.host if first.process is not None else ""
+    environment = say(": the environment has {settings}", settings=quoted(settings)) if settings else ""
     yield RULE.found(
         ranks=ranks,
-        verdict="%s cannot find the network interface %s%s%s."
-        % (capital(named(ranks)), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
+        verdict=say(
+            "{who:capital} cannot find the network interface {interface}{where}{environment}.",
+            who=named(ranks),
+            interface=_name(found),
+            where=say(" on {host}", host=host) if host else "",
+            environment=environment,
+        ),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=[
-            *(change.Variable(name, None) for name in sorted(set_) or ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")),
-            "Or name an interface that 'ip -br addr' lists on this host and that leads to the others.",
+            *(change.Variable(name, None) for name in sorted(variables) or ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")),
+            say("Or name an interface that 'ip -br addr' lists on this host and that leads to the others."),
         ],
         explains=[match.failure for match in found],
     )
@@ -157,8 +164,9 @@ def _one_host(run: Run) -> bool:
     return not run.missing and len({process.host for process in run.processes}) == 1
 
 
-def _name(found: List[Match]) -> str:
-    return found[0].found.groupdict().get("name") or "that it needs"
+def _name(found: List[Match]) -> Text:
+    name = found[0].found.groupdict().get("name")
+    return quoted(name) if name else say("that it needs")
 
 
 def _variables(process: LoggedProcess) -> Dict[str, str]:

@@ -14,7 +14,6 @@ from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.examine import examine
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import Diagnosis
-from ddp_probe.judging.words import named, spans
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
@@ -23,6 +22,7 @@ from ddp_probe.showing.layout import GLUE, wrap
 from ddp_probe.showing.masker import Masker
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.wording.words import named, spans
 
 _SECONDS = 30.0
 _SHOWN_BY_RUN = "shown by the run"

@@ -7,7 +7,6 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from ddp_probe.judging.words import spans
 from ddp_probe.moving.gather import choice
 from ddp_probe.moving.gather.gathering import HostFiles, HostSession, Shared
 from ddp_probe.moving.gather.keep import Keep
@@ -15,6 +14,7 @@ from ddp_probe.moving.gather.messages import VERSION, ExitCode, GatherLine, Hell
 from ddp_probe.shared.door import Door, Guests, refusal
 from ddp_probe.shared.meeting import MeetingPlace
 from ddp_probe.showing.bundle_page import size as human
+from ddp_probe.wording.words import spans
 
 _HELLO = 10.0  # Seconds that a new connection has for its first message.
 _LEAVE = 5.0  # Seconds that ranks have to take the exit code.

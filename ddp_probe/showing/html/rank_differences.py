@@ -7,10 +7,10 @@ from ddp_probe.judging import rank_models
 from ddp_probe.judging.rank_models import ParameterPair
 from ddp_probe.judging.rules import environment_skew, hardware_skew, version_skew
 from ddp_probe.judging.skews import Skew
-from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.showing.html.quotes import LineLink, Quotes
+from ddp_probe.wording.words import named
 
 _VALUES = 6  # Values of one name.
 _NAMES = 200

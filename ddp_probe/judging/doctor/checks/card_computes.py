@@ -6,7 +6,7 @@ from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import LivePlan, asked_and_absent, plan, without
-from ddp_probe.judging.words import counted
+from ddp_probe.wording.words import counted
 
 CHECK = Check(
     id="DOC601",

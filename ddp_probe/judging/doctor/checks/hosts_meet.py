@@ -5,8 +5,8 @@ from typing import Iterator
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.host_meeting import HostMeeting, meet
-from ddp_probe.judging.words import counted, named, spans, subject
 from ddp_probe.shared.meeting import is_launch, missing
+from ddp_probe.wording.words import counted, named, spans, subject
 
 CHECK = Check(
     id="DOC801",

@@ -5,7 +5,7 @@ from typing import List, Tuple
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.host_meeting import CutLink, meet, why_not_compared
-from ddp_probe.judging.words import counted
+from ddp_probe.wording.words import counted
 
 CHECK = Check(
     id="DOC802",

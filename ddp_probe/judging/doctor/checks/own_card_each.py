@@ -6,7 +6,7 @@ from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
-from ddp_probe.judging.words import counted, named
+from ddp_probe.wording.words import counted, named
 
 CHECK = Check(
     id="DOC606",

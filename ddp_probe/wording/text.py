@@ -1,0 +1,92 @@
+"""A text with its template and its values. It is a str, the English text, so that whatever compares or prints it need not know that it is more."""
+
+from functools import lru_cache
+from string import Formatter
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from ddp_probe.wording import values as kinds
+from ddp_probe.wording.values import Items, Translate
+
+_FORMATTER = Formatter()
+
+
+class Text(str):
+    """An English text that can be written in another language."""
+
+    __slots__ = ("template", "values")
+    template: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, template: str, values: Mapping[str, Any]) -> "Text":  # noqa: PYI034  # typing.Self is new in Python 3.11
+        """Write the English text."""
+        text = super().__new__(cls, _filled(template, values, str))
+        text.template, text.values = template, values
+        return text
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Text, (self.template, self.values)
+
+    def written(self, translate: Translate) -> str:
+        """Return the text in a reader's language."""
+        return _filled(translate(self.template), self.values, translate)
+
+    def number(self) -> int:
+        """Return the number of what it names, if it names one thing: a text of ranks alone counts its ranks."""
+        return kinds.number(next(iter(self.values.values()))) if len(self.values) == 1 else 1
+
+    def fact(self) -> Any:
+        """Return the values by the names of their places; a text with a single place is its value."""
+        facts = {name: kinds.fact(value) for name, value in self.values.items()}
+        return next(iter(facts.values())) if list(facts) == ["it"] else facts
+
+
+def say(template: str, **values: Any) -> Text:
+    """Return a text: `say("{who:capital} {who:waits|wait} at {where}.", who=named(ranks), where=place(site))`.
+
+    {name:capital} begins a sentence, {name:clause} is a sentence without its full stop, {name:one|many} chooses a word by number, and
+    any other form is a format of numbers. A value that is a plain str is a name (of a function, a setting, a file); what a program
+    printed is `quoted`; a clause is a text of its own.
+    """
+    return Text(template, values)
+
+
+def joined(texts: List[Any], by: str = " ") -> Text:
+    """Return texts as one, with a separator between them; empty ones are left out."""
+    return Text("{it}", {"it": Items([text for text in texts if text], by=by)})
+
+
+def write(text: str, translate: Translate) -> str:
+    """Return any text in a reader's language, if it can be written in another than its own."""
+    return text.written(translate) if isinstance(text, Text) else text
+
+
+def about(text: str, **values: Any) -> str:
+    """Return a text with other values in the places that it, or a text inside it, has for them."""
+    if not isinstance(text, Text):
+        return text
+    filled = {name: values.get(name) or about(value, **values) for name, value in text.values.items()}
+    return Text(text.template, filled)
+
+
+def templates(value: Any) -> Iterator[str]:
+    """Yield the template of a text, and those of the texts that it names."""
+    if isinstance(value, Text):
+        yield value.template
+    for part in value.values.values() if isinstance(value, Text) else value.items if isinstance(value, Items) else ():
+        yield from templates(part)
+
+
+def fact_of(text: str) -> Dict[str, Any]:
+    """Return what a text says, as values by name; empty if it names nothing."""
+    facts = text.fact() if isinstance(text, Text) else {}
+    return facts if isinstance(facts, dict) else {"it": facts}
+
+
+def _filled(template: str, values: Mapping[str, Any], translate: Translate) -> str:
+    parts = [literal if name is None else literal + kinds.written(values[name], translate, spec) for literal, name, spec in _parsed(template)]
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(template: str) -> Tuple[Tuple[str, Any, str], ...]:
+    return tuple((literal, name, spec or "") for literal, name, spec, _ in _FORMATTER.parse(template))

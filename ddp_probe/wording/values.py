@@ -1,0 +1,219 @@
+"""What a text may name: ranks, places, sizes, times, lists, quotations. Each is written for a language, and given to programs as it is."""
+
+from datetime import datetime, timezone
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ddp_probe.shared.schema import Site
+
+_OF_WORDS = ("capital", "clause")
+Translate = Callable[[str], str]
+"""Gives a template in the reader's language; without a translation, the English one."""
+
+
+class Value:
+    """What stands in a named place of a text."""
+
+    def written(self, translate: Translate) -> str:
+        """Return it as a text has it."""
+        raise NotImplementedError
+
+    def number(self) -> int:
+        """Return the number that decides between two words, as in {ranks:has|have}."""
+        return 1
+
+    def fact(self) -> Any:
+        """Return it as JSON has it."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.written(str)
+
+
+class Ranks(Value):
+    """Some ranks: rank 3; ranks 0-2, 5; a process, if no rank is known."""
+
+    def __init__(self, ranks: Iterable[int], limit: int = 12, bare: bool = False) -> None:
+        self.ranks = sorted(set(ranks))
+        self._limit, self._bare = limit, bare
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Ranks, (self.ranks, self._limit, self._bare)
+
+    def number(self) -> int:
+        """Count the ranks; a process without a rank is one."""
+        return len(self.ranks) or 1
+
+    def written(self, translate: Translate) -> str:
+        """Name them, with neighbours folded."""
+        if self._bare:
+            return self._spans(translate)
+        if not self.ranks:
+            return translate("a process")
+        template = translate("rank {ranks}" if len(self.ranks) == 1 else "ranks {ranks}")
+        return template.replace("{ranks}", self._spans(translate))
+
+    def fact(self) -> List[int]:
+        """Return the numbers."""
+        return self.ranks
+
+    def _spans(self, translate: Translate) -> str:
+        spans: List[Tuple[int, int]] = []
+        for rank in self.ranks:
+            if spans and rank == spans[-1][1] + 1:
+                spans[-1] = (spans[-1][0], rank)
+            else:
+                spans.append((rank, rank))
+        shown = [str(first) if first == last else "%d-%d" % (first, last) for first, last in spans[: self._limit]]
+        more = len(spans) - self._limit
+        rest = ""
+        if more > 0:
+            rest = translate(" and {more} more group" if more == 1 else " and {more} more groups").replace("{more}", str(more))
+        return translate(", ").join(shown) + rest
+
+
+class Place(Value):
+    """A line of source."""
+
+    def __init__(self, site: Optional[Site]) -> None:
+        self._site = site if site is not None and site.file else None
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Place, (self._site,)
+
+    def written(self, translate: Translate) -> str:
+        """Return FILE:LINE."""
+        if self._site is None:
+            return translate("an unknown line")
+        return "%s:%d" % (self._site.file, self._site.line)
+
+    def fact(self) -> Optional[Dict[str, Any]]:
+        """Return the file, the line and the function."""
+        if self._site is None:
+            return None
+        return {"file": self._site.file, "line": self._site.line, "function": self._site.function}
+
+
+class Size(Value):
+    """A number of bytes: 3.2 GiB, 12 MiB."""
+
+    def __init__(self, count: float) -> None:
+        self._count = count
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Size, (self._count,)
+
+    def written(self, _: Translate) -> str:
+        """Return it in the unit that fits."""
+        if self._count >= 1 << 30:
+            return "%.1f GiB" % (self._count / (1 << 30))
+        return "%.0f MiB" % (self._count / (1 << 20))
+
+    def fact(self) -> Dict[str, Any]:
+        """Return the bytes."""
+        return {"bytes": self._count}
+
+
+class Duration(Value):
+    """A length of time: in milliseconds below a second, else in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Duration, (self._seconds,)
+
+    def written(self, _: Translate) -> str:
+        """Return it with its unit."""
+        if self._seconds < 1:
+            return "%.0f ms" % (self._seconds * 1000)
+        return "%.1f s" % self._seconds
+
+    def fact(self) -> Dict[str, Any]:
+        """Return the seconds."""
+        return {"seconds": self._seconds}
+
+
+class Moment(Value):
+    """A time of the clock, UTC; what a damaged file claims may be no time."""
+
+    def __init__(self, when: float, with_day: bool = False) -> None:
+        self._when, self._with_day = when, with_day
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Moment, (self._when, self._with_day)
+
+    def written(self, translate: Translate) -> str:
+        """Return hours, minutes and seconds; with the day if asked for."""
+        if not 0 <= self._when < 1e11:
+            return translate("an unknown time")
+        form = "%Y-%m-%d %H:%M:%S UTC" if self._with_day else "%H:%M:%S UTC"
+        return datetime.fromtimestamp(self._when, tz=timezone.utc).strftime(form)
+
+    def fact(self) -> Dict[str, Any]:
+        """Return the seconds since 1970."""
+        return {"time": self._when}
+
+
+class Quote(Value):
+    """What a program printed, or what stands in the job's source: the same in each language."""
+
+    def __init__(self, text: str) -> None:
+        self._text = str(text)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Quote, (self._text,)
+
+    def written(self, _: Translate) -> str:
+        """Return it as it is."""
+        return self._text
+
+    def fact(self) -> str:
+        """Return it as it is."""
+        return self._text
+
+
+class Items(Value):
+    """A list of texts: the first of them, and how many more there are."""
+
+    def __init__(self, items: Sequence[Any], limit: int = 0, by: str = ", ") -> None:
+        self.items, self._limit, self._by = list(items), limit or len(items), by
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Items, (self.items, self._limit, self._by)
+
+    def number(self) -> int:
+        """Count the items."""
+        return len(self.items)
+
+    def written(self, translate: Translate) -> str:
+        """Return them with the separator between them."""
+        shown = translate(self._by).join(written(item, translate) for item in self.items[: self._limit])
+        more = len(self.items) - self._limit
+        return shown + (translate(" and {more} more").replace("{more}", str(more)) if more > 0 else "")
+
+    def fact(self) -> List[Any]:
+        """Return all of them."""
+        return [fact(item) for item in self.items]
+
+
+def written(value: Any, translate: Translate, spec: str = "") -> str:
+    """Return a value as a text has it; `spec` is what follows the colon in a named place."""
+    if "|" in spec:
+        one, many = spec.split("|")
+        return one if number(value) == 1 else many
+    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec in _OF_WORDS else spec)
+    if spec == "clause":
+        return in_words.rstrip(".。")
+    return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words
+
+
+def number(value: Any) -> int:
+    """Return the number that decides between two words."""
+    if hasattr(value, "number"):
+        return int(value.number())
+    return int(value) if isinstance(value, (int, float)) else 1
+
+
+def fact(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    return value.fact() if hasattr(value, "fact") else value
