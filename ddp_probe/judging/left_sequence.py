@@ -5,10 +5,11 @@ from typing import List, Optional
 from ddp_probe.judging import decided_together
 from ddp_probe.judging.change import Change
 from ddp_probe.judging.ledgers import as_site, spoken_name
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
-from ddp_probe.wording.words import at, by_number, capital, counted, listed, named
+from ddp_probe.wording.words import at, by_number, capital, counted, listed, named, place
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
@@ -45,7 +46,7 @@ def told(left: SequenceParting) -> str:
         said = "%s made the backward passes of one step in another order%s: %s. The gradients of different models met, and are mixed.%s"
         return said % (capital(named(left.ranks)), _after(left), sides, _decided(left))
     if not left.is_sure:
-        sides = "one side went on to %s, and the other to %s" % (spoken_entry(left.usual), spoken_entry(left.made))
+        sides = "one side went on to %s, and the other to %s" % (_reached(left.usual, left.made), _reached(left.made, left.usual))
         return "Their sequences part%s: %s.%s" % (_after(left), sides, _decided(left))
     who = "%s left the others" % capital(named(left.ranks))
     statement = sure_statement(left.decision)
@@ -88,12 +89,12 @@ def _departed(left: SequenceParting, comma: str) -> str:
         if comma:
             return " %s caught what %s raised and went on, while %s returned from it." % (it, spoken_entry(left.made), others)
         return " at %s, which raised; the exception was caught and %s went on, while %s returned from it." % (spoken_entry(left.made), it, others)
-    go_on = "%s %s on to %s" % (others, by_number(left.others, "goes", "go"), spoken_entry(left.usual))
+    go_on = "%s %s on to %s" % (others, by_number(left.others, "goes", "go"), _reached(left.usual, left.made))
     start = "%s%s" % (_after(left), comma) if left.shared is not None else ""
     if left.made is not None and left.made.ends_loader:
         ended = "%s DataLoader%s had no further batch" % (its, at(as_site(left.made.site)))
         return "%s%s %s, and %s." % (start, "" if comma else ":", ended, go_on)
-    return "%s%s %s went on to %s, and %s." % (start, "" if comma else ":", it, spoken_entry(left.made), go_on)
+    return "%s%s %s went on to %s, and %s." % (start, "" if comma else ":", it, _reached(left.made, left.usual), go_on)
 
 
 def _after(left: SequenceParting) -> str:
@@ -110,6 +111,19 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> str:
     number = "" if entry.is_pass and not entry.number else " number %d" % entry.number
     under = " under no_sync()" if entry.is_held_back else ""
     return "%s%s%s%s" % (name, number, under, at(as_site(entry.site)))
+
+
+def _reached(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> str:
+    """Return an entry with its line; if the other side is at the same line, with the line by which it came there."""
+    site = as_site(way_apart(entry, other))
+    return spoken_entry(entry) + (", reached from %s" % place(site) if site is not None else "")
+
+
+def way_apart(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> Optional[LedgerSite]:
+    """Return the outermost line of an entry's way that the other's lacks, if both are made at one line; else None."""
+    if entry is None or other is None or entry.site != other.site:
+        return None
+    return next((site for site, others in zip(entry.way, other.way) if site != others), None)
 
 
 def _repeated(left: SequenceParting) -> str:
@@ -160,7 +174,8 @@ def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left is None:
         return []
-    if left.made is not None and left.made.ends_loader:
+    has_skipped = left.before is not None and left.decision is not None  # A batch, after which its loader was at its end too early.
+    if left.made is not None and left.made.ends_loader and not has_skipped:
         return [_EVEN]
     if left.is_in_thread:
         return [_THREAD]

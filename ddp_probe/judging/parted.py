@@ -11,6 +11,7 @@ from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.reading import alive, rank_stacks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
+from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.ledger_schema import PAIRED
@@ -116,6 +117,22 @@ def sequence_evidence(run: Run, left: Optional[SequenceParting], rest: Sequence[
     items = [*_left_sequence(run, left), *rest]
     lines = {(item.site.file, item.site.line) if item.site is not None else ("", 0): item for item in reversed(items)}
     return [item for item in items if item in lines.values()][:_MOST]
+
+
+def before_it_left(parting: Split, gone: Standing) -> Optional[SequenceParting]:
+    """Return where a rank parted from the others while it ran its program; None for one that failed, whose exception says more."""
+    left = parting.left
+    if left is None or (gone.left is not None and gone.left.failure is not None):
+        return None
+    made = left.made
+    last = record(gone, made.group, made.number) if made is not None and not made.is_pass else None
+    return None if made_at_exit(gone, last) else left
+
+
+def made_at_exit(standing: Standing, made: Optional[Record]) -> bool:
+    """Tell whether a rank had left its program by an exit call before it made a call: what it runs at exit is not a step of the program."""
+    called = standing.process.final(schema.ProcessExit)
+    return made is not None and called is not None and standing.wall(made.entered_ns) >= called.when
 
 
 def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:

@@ -20,6 +20,7 @@ from ddp_probe.standing.stopped_loops import stopped_loop
 from ddp_probe.standing.thread_calls import thread_calls, unread
 
 LOADER, EXCEPTION = "dataloader", "exception"
+_ALONE = ("save", "load")  # What one rank does for all in a job that is right.
 _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both go on alike.
 _ALIKE = 6  # This many entries must be alike there, or all that follow on one side.
 _MOST_IN_A_STEP = 8  # Ranks of a run without any failure whose passes are compared: it takes a tenth of a second for each.
@@ -342,7 +343,7 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
     sides = (here, there)
     shared = walk.entry(0, fork.one - 1)
-    made = [walk.entry(0, fork.one), walk.entry(1, fork.other)]
+    made = [walk.shown(0, fork.one), walk.shown(1, fork.other)]
     if side < 0:
         trail = walk.next_compared(1, fork.other), walk.next_compared(0, fork.one), shared
         ranks = tuple(sorted((*here, *there)))
@@ -368,6 +369,7 @@ class _Walk:
         by_way = all(len(entry.way) for side in self.sides for entry in side)
         self.labels = tuple([_label(entry, by_way) for entry in side] for side in self.sides)
         self._lines: Tuple[Set[_Label], ...] = tuple({label[:-1] for label in labels} for labels in self.labels)
+        self._places = tuple({(entry.op, entry.site) for entry in side} for side in self.sides)
         self._counts_forward = counts_forward
         self._is_ddp = any(entry.op == FORWARD for side in self.sides for entry in side)
 
@@ -375,12 +377,23 @@ class _Walk:
         """Return an entry of a side, if it has made as many."""
         return self.sides[side][place] if 0 <= place < len(self.sides[side]) else None
 
+    def shown(self, side: int, place: int) -> Optional[SequenceEntry]:
+        """Return the entry that tells where a side went: the first one behind what only this side ever saves or loads, and nothing is wrong with."""
+        for entry, label in zip(self.sides[side][place:], self.labels[side][place:]):
+            if entry.op not in _ALONE or entry.raised or label[:-1] in self._lines[1 - side]:
+                return entry
+        return self.entry(side, place)
+
     def next_compared(self, side: int, place: int) -> Optional[SequenceEntry]:
-        """Return the next entry that the other side makes too, or that ranks can meet in; what only one side ever makes shows no other branch."""
+        """Return the next entry that the other side makes too, or that ranks can meet in; what only one side ever makes shows no other branch.
+
+        A line that both come to counts as well, by whichever way: the loop of a helper that trains here and validates there.
+        """
         for at in range(place, min(place + _MOST_SKIPPED, len(self.sides[side]))):
+            entry = self.sides[side][at]
             is_shared = self.labels[side][at][:-1] in self._lines[1 - side]
-            if is_shared or self._can_meet(self.sides[side][at], is_shared):
-                return self.sides[side][at]
+            if is_shared or self._can_meet(entry, is_shared) or (entry.op, entry.site) in self._places[1 - side]:
+                return entry
         return self.entry(side, place)
 
     def fork(self) -> Optional[_Fork]:

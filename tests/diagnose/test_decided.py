@@ -65,6 +65,40 @@ for step in range(9):
         hits = reduce_mean(accuracy)
         mean = reduce_mean(loss)
 """
+SKIPS = """\
+for batch in batches:
+    if is_empty(batch):
+        continue
+    model(batch).backward()
+dist.barrier()
+"""
+SOLVER = """\
+def log_every(loader):
+    for batch in loader:
+        yield batch
+
+
+def evaluate(evaluator):
+    for batch in log_every(val_loader):
+        model.module(batch)
+    if evaluator is not None:
+        dist.all_gather_object(results, evaluator)
+
+
+def fit():
+    for epoch in range(9):
+        for batch in log_every(train_loader):
+            model(batch).backward()
+        dist.all_reduce(total)
+        if is_main_process():
+            torch.save(state, path)
+        if not is_main_process():
+            continue
+        evaluate(evaluator)
+
+
+fit()
+"""
 HELPER = """\
 def reduce_mean(value):
     dist.all_reduce(value)
@@ -317,3 +351,35 @@ def test_a_thread_whose_result_is_read_is_told_without_that_line(tmp_path: Path)
     assert left is not None
     assert (left.ranks, left.decision) == ((2,), None)
     assert _lost_in_a_thread(tmp_path, UNREAD, "") is None
+
+
+def test_an_evaluation_of_rank_0_alone_is_named_and_not_the_save_before_it(tmp_path: Path) -> None:
+    """The `if` on the rank is named, and the lines by which both sides came to one helper; what rank 0 saves by itself is passed over."""
+    batch = "ledger %s dataloader at @2:log_every via @25:<module> @15:fit\n"
+    step = batch % "0-1" + "ledger 0-1 forward at @16:fit via @25:<module>\nledger 0-1 backward at @16:fit via @25:<module>\n"
+    validates = "ledger 0 dataloader at @2:log_every via @25:<module> @22:fit @7:evaluate%s\n"
+    ledger = step * 3 + batch.replace("\n", " raised\n") % "0-1" + "ledger 0-1 all_reduce 1 float32 at @17:fit via @25:<module>\n"
+    ledger += "ledger 0 save at @19:fit via @25:<module>\n" + validates % "" + validates % " raised"
+    ledger += "ledger 0 all_gather_object at @10:evaluate via @25:<module> @22:fit open\n"
+    ledger += batch % "1" + "ledger 1 forward at @16:fit via @25:<module> open\n"
+    (finding,) = _job(tmp_path, SOLVER, ledger).findings
+    job = str(tmp_path / "train.py")
+    assert (finding.id, finding.ranks) == ("DDP629", [0])
+    assert "Rank 0 left the others at 'if not is_main_process()' at %s:20 in fit" % job in finding.verdict
+    assert "it went on to batch number 5 at %s:2, reached from %s:22, and" % (job, job) in finding.verdict
+    assert "batch number 5 at %s:2, reached from %s:15." % (job, job) in finding.verdict
+    assert "torch.save" not in finding.verdict
+
+
+def test_a_batch_that_was_skipped_is_no_smaller_number_of_batches(tmp_path: Path) -> None:
+    """The change for a rank whose loader ends too early, as it had skipped a batch, is about the `if` that skipped it, and not about the loader."""
+    batch = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    rest = "ledger %s forward at @4:<module> via @4:<module>\nledger %s backward at @4:<module> via @4:<module>%s\n"
+    step = batch % ("0-1", "") + rest % ("0-1", "0-1", "")
+    ledger = step * 3 + batch % ("1", "") + step * 6 + batch % ("0", "") + rest % ("0", "0", " open")
+    ledger += batch % ("1", " raised") + "ledger 1 barrier at @5:<module> via @5:<module> open\n"
+    (finding,) = _job(tmp_path, SKIPS, ledger).findings
+    assert finding.ranks == [1]
+    assert "'if is_empty(batch)' at %s:2" % (tmp_path / "train.py") in finding.verdict
+    assert "in line 2" in finding.remedy
+    assert "DistributedSampler" not in finding.remedy

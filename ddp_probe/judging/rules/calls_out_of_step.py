@@ -4,11 +4,10 @@ from typing import Iterator
 
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
-from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, of_kind, only_waits, sides
+from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, made_at_exit, of_kind, only_waits, sides
 from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
-from ddp_probe.shared import schema
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.splits import MIXED, Split, record
 from ddp_probe.wording.text import Text, joined, say
@@ -76,12 +75,8 @@ def _made_at_exit(run: Run, parting: Split, mixed: Mixed) -> bool:
     """Tell whether a rank had left its program by an exit call: what it runs at exit may meet any call of the others."""
     standings = standings_of(run)
     name = parting.group.id if parting.group is not None else ""
-    for rank in (*mixed.calls[0][1], *mixed.calls[1][1]):
-        standing = standings.ranks[rank]
-        made, left = record(standing, name, mixed.number), standing.process.final(schema.ProcessExit)
-        if made is not None and left is not None and standing.wall(made.entered_ns) >= left.when:
-            return True
-    return False
+    ranks = [standings.ranks[rank] for rank in (*mixed.calls[0][1], *mixed.calls[1][1])]
+    return any(made_at_exit(standing, record(standing, name, mixed.number)) for standing in ranks)
 
 
 def _maker(mixed: Mixed) -> int:
