@@ -107,6 +107,24 @@ def test_a_signal_at_exit_costs_no_line(told, tmp_path, whole):
     assert all(one["tried"] > 100 for one in found.values()), found
 
 
+def test_a_signal_in_the_finalizer_of_a_child_is_one_in_a_finalizer(run_program, armed, tmp_path, read_events, whole):
+    """What a handler raises in our finalizer ends a child of multiprocessing as it does in the job's last one; the job's have all run by then."""
+    pytest.importorskip("torch")
+    args = ("20" if whole else "3", str(random.random()))
+    done = run_program("finalizer_interrupted", *args, env=armed(tmp_path / "runs"), cwd=tmp_path, timeout=280)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["bytecodes"] > 50, found["undisturbed"]) == (True, ["first", "last"]), found
+    codes = {}
+    for kind, (in_the_jobs, *in_ours) in found["kinds"].items():
+        assert [child[:3] for child in in_ours] == [in_the_jobs[:3]] * len(in_ours), kind
+        assert in_the_jobs[2] == ["first", "last"]
+        codes.update({child[3]: child[0] for child in in_ours})
+    assert set(codes.values()) == {0, 1, 7}
+    ends = {event["pid"]: event["exit_code"] for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "process.end"}
+    assert {pid: ends.get(pid) for pid in codes} == codes
+
+
 HOOKS_BY_HAND = """
 import sys, threading, torch
 for args in ((None, None, None), (1, 2, 3), (ValueError, "text", None), (ValueError, None, None), (ValueError, ValueError, None)):

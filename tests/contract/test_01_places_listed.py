@@ -43,6 +43,9 @@ _NAMES: Dict[str, str] = {
 _ELSEWHERE = {"shared/door.py"}
 """Threads of `gather`, which runs in a launcher's command and in no traced process."""
 
+_WEAKREF = ast.dump(ast.parse("weakref", mode="eval").body)
+_PLAIN = ast.dump(ast.parse("weakref.ref", mode="eval").body)
+
 
 def _made(tree: ast.Module) -> Iterator[str]:
     """Yield what a file has of the names above."""
@@ -79,6 +82,27 @@ def test_each_place_is_on_the_page(repo: Path) -> None:
     in_code = {(kind, file.partition("traced/")[2] or file) for kind, file in _in_code()}
     assert in_code == {(kind, file.partition("traced/")[2] or file) for kind, file in _on_page(repo)}
     assert len(in_code) > 8
+
+
+def _callbacks(tree: ast.Module) -> List[str]:
+    """Return each use of the module weakref that makes more than a reference without a callback."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    plain = [call.func for call in calls if len(call.args) == 1 and not call.keywords and ast.dump(call.func) == _PLAIN]
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.dump(node.value) == _WEAKREF]
+    return ["line %d: weakref.%s" % (node.lineno, node.attr) for node in uses if node not in plain]
+
+
+def test_references_to_groups_have_no_callback() -> None:
+    """Where a process group goes, no code of ours runs: the ledger holds it by a plain reference."""
+    text = (_PACKAGE / "traced" / "ledger" / "groups.py").read_text(encoding="utf-8")
+    assert "weakref.ref(" in text
+    assert _callbacks(ast.parse(text)) == []
+
+
+@pytest.mark.parametrize("text", ["weakref.ref(group, print)", "weakref.ref(group, callback=print)", "weakref.WeakValueDictionary()"])
+def test_a_reference_with_a_callback_is_found(text: str) -> None:
+    """A callback is seen, however it is given, and so is a dictionary that has its own."""
+    assert len(_callbacks(ast.parse(text))) == 1
 
 
 @pytest.mark.parametrize("line", ["weakref.finalize(work, print)", "gc.callbacks.append(print)", "sys.excepthook = print"])
