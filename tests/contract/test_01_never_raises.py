@@ -114,7 +114,7 @@ def test_a_signal_in_the_finalizer_of_a_child_is_one_in_a_finalizer(run_program,
     done = run_program("finalizer_interrupted", *args, env=armed(tmp_path / "runs"), cwd=tmp_path, timeout=280)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["bytecodes"] > 50, found["undisturbed"]) == (True, ["first", "last"]), found
+    assert (found["bytecodes"] > 50, found["undisturbed"][:3]) == (True, ["first", "last", "ours"]), found
     codes = {}
     for kind, (in_the_jobs, *in_ours) in found["kinds"].items():
         assert [child[:3] for child in in_ours] == [in_the_jobs[:3]] * len(in_ours), kind
