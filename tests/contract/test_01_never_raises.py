@@ -146,3 +146,15 @@ def test_hooks_that_are_called_by_hand_do_what_pythons_do(run_python, armed, cle
     probed = run_python(HOOKS_BY_HAND, env=armed(tmp_path / "runs", **place), cwd=tmp_path)
     assert (bare.returncode, probed.returncode) == (0, 0), probed.stderr
     assert probed.stdout == bare.stdout
+
+
+def test_calls_of_exit_raise_what_pythons_do(run_program, armed, clean_env, tmp_path, read_events):
+    """Whatever a way to exit is given, the job catches the same exception with the same frames; only a call that leaves is the last line."""
+    bare = run_program("calls_of_exit", env=clean_env(**_RANK), cwd=tmp_path)
+    probed = run_program("calls_of_exit", env=armed(tmp_path / "runs", **_RANK), cwd=tmp_path)
+    assert bare.stdout.count("SystemExit") == 8, bare.stdout
+    assert (probed.stdout.split("\n"), probed.stderr) == (bare.stdout.split("\n"), bare.stderr)
+    assert (bare.returncode, probed.returncode) == (6, 6)
+    events = read_events(tmp_path / "runs" / "latest")
+    assert [event["exit_code"] for event in events if event["event"] == "process.end"] == [6]
+    assert [event for event in events if event["event"] == "probe.fault"] == []
