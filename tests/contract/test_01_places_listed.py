@@ -10,7 +10,7 @@ import pytest
 import ddp_probe
 
 _PACKAGE = Path(ddp_probe.__file__).parent
-_NONE = "tracing, profiling, `gc.callbacks`, `sys.unraisablehook`, audit hooks"
+_NONE = "tracing, profiling, `gc.callbacks`, `sys.unraisablehook`, audit hooks, `faulthandler`"
 _NAMES: Dict[str, str] = {
     "weakref.ref": "callback of a weak reference",
     "weakref.WeakValueDictionary": "callback of a weak reference",
@@ -38,6 +38,10 @@ _NAMES: Dict[str, str] = {
     "gc.callbacks": _NONE,
     "sys.unraisablehook =": _NONE,
     "sys.addaudithook": _NONE,
+    "faulthandler.dump_traceback_later": _NONE,
+    "faulthandler.dump_traceback": _NONE,
+    "faulthandler.register": _NONE,
+    "faulthandler.enable": _NONE,
 }
 """What makes such a place, with ` =` if it is assigned, by the kind that the page gives it."""
 _ELSEWHERE = {"shared/door.py"}
@@ -105,7 +109,9 @@ def test_a_reference_with_a_callback_is_found(text: str) -> None:
     assert len(_callbacks(ast.parse(text))) == 1
 
 
-@pytest.mark.parametrize("line", ["weakref.finalize(work, print)", "gc.callbacks.append(print)", "sys.excepthook = print"])
+@pytest.mark.parametrize(
+    "line", ["weakref.finalize(work, print)", "gc.callbacks.append(print)", "sys.excepthook = print", "faulthandler.dump_traceback_later(1)"]
+)
 def test_a_place_that_is_new_is_found(line: str) -> None:
     """A line that makes such a place is seen, whether it calls or assigns."""
     assert set(_made(ast.parse(line))) & set(_NAMES)
