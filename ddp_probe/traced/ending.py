@@ -215,7 +215,11 @@ class Ending:
         atexit.register(self._tell_exit_call)
 
     def _tell_exit_call(self) -> None:
-        guard.run("process", self._write_exit_call)
+        try:
+            guard.run("process", self._write_exit_call)
+        except BaseException:  # raised by a signal handler of the job's
+            guard.run("process", self._write_exit_call)
+            raise
 
     def _write_exit_call(self) -> None:
         called = self._leaving.called()
@@ -252,8 +256,8 @@ class Ending:
         again = self._closed
         if again and known.get("exit_code") in (None, self._last_word.get("exit_code")):
             return
-        self._closed = True
         try:
+            self._closed = True
             self._session.collectives.watcher.tell_over()
             self._session.launch.stop()
             for event in () if again else events(self._session):
