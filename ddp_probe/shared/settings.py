@@ -211,8 +211,8 @@ VALUES = Setting(
     "DDP_PROBE_VALUES",
     "on",
     _switch,
-    "on: hang.suspected, and process.end after an exception, hold plain values of local names in the job's frames: numbers, flags, lengths and shapes. "
-    "off: they hold none.",
+    "on: hang.suspected, and process.end after an exception, hold plain values of local names in the job's frames: numbers, flags, "
+    "lengths and shapes. off: they hold none.",
 )
 STATE_EVERY = Setting(
     "DDP_PROBE_STATE_EVERY",

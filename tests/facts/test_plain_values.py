@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Dict, Iterator
+from typing import Any, Dict
 
 import pytest
 import torch
@@ -77,11 +77,10 @@ def _of(function: str, answer: Any) -> Dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def _without_a_tracer() -> Iterator[None]:
+def _without_a_tracer() -> None:
     """A tracer of the tests themselves would hide everything."""
     if sys.gettrace() is not None and sys.version_info < (3, 13):
         pytest.skip("traced")
-    yield
 
 
 def job_of_plain_values() -> Any:

@@ -5,7 +5,7 @@ from typing import Any, List
 
 import pytest
 
-from ddp_probe.reading.find import read_run
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.condition_values import differing, side_by_side, values_at
 
@@ -16,7 +16,7 @@ _DECIDED = "value 3.5, best 7.0 on rank 0; value 8.0, best 7.0 on rank 1"
 
 def _values(root: Path) -> Any:
     (folder,) = {path.resolve().parent for path in root.glob("*/rank*.jsonl")}
-    ranks = read_run(str(folder)).ranks
+    ranks = load([str(folder)]).ranks
     site = Site(str(_PROGRAM), 12, "keep_best")
     return {rank: values_at(process, site, ["value", "best"]) for rank, process in ranks.items()}
 
