@@ -60,9 +60,7 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     cause_message: Annotated[str, _doc("Like message, of the exception that `raise … from` names.")] = ""
     values: Annotated[
         List[FrameValues],
-        _doc(
-            "Plain values in the job's frames, outermost first, if the exception ended the process; at most the 8 innermost. DDP_PROBE_VALUES=off: none."
-        ),
+        _doc("Plain values in the job's frames, outermost first, if the exception ended the process; at most 8 of them. DDP_PROBE_VALUES=off: none."),
     ] = []
 
 
