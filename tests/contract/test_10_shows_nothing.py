@@ -117,7 +117,9 @@ step(7654.5, "a private text", 987654321, torch.full((2, 3), 4711.25))
 
 def test_of_the_names_in_a_frame_only_plain_values_are_shown(run_python, armed, tmp_path):
     """When an exception ends a rank, its log holds numbers and shapes of local names; no text, no content of a tensor, no secret's number."""
-    done = run_python(_RAISES % tmp_path, env=armed(tmp_path / "runs"), cwd=tmp_path)
+    program = tmp_path / "raises.py"
+    program.write_text(_RAISES % tmp_path)
+    done = run_python([program], env=armed(tmp_path / "runs"), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     (log,) = {path.resolve() for path in (tmp_path / "runs").rglob("rank*.jsonl")}
     end = json.loads(log.read_text().splitlines()[-1])
