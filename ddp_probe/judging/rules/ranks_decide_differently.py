@@ -7,6 +7,8 @@ from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kind, only_waits
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule
 from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.standing.condition_values import differing, side_by_side, values_at
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import DECIDED
 
@@ -48,11 +50,20 @@ def _evidence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     """Yield the statement that decided, and the lines of both sides."""
     ranks = standings_of(run).ranks
     for statement in left.decision.statements[:2] if left.decision is not None else ():
-        yield Evidence(ranks[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), statement.text)
+        site = left_sequence.statement_site(statement)
+        yield Evidence(ranks[left.ranks[0]].ledger.path, 1, site, statement.text + _values(run, site, statement.names))
     for entry, rank in ((left.made, left.ranks[0]), (left.usual, (left.others or left.ranks)[-1])):
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
             yield Evidence(ranks[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
+
+
+def _values(run: Run, site: Site, names: Sequence[str]) -> str:
+    """Say which values the names of the condition had on the ranks, if they were kept and differ."""
+    ranks = standings_of(run).ranks
+    kept = {rank: values_at(ranks[rank].process, site, names) for rank in ranks}
+    said = side_by_side(differing(kept))
+    return ": %s" % said if said else ""
 
 
 def _once(items: Sequence[Evidence]) -> List[Evidence]:

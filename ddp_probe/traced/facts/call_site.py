@@ -118,7 +118,7 @@ _THREADS = 64
 def thread_stacks(without: int = 0) -> List[ThreadStack]:
     """Return the stack of each thread, the main one first, without frames of the probe; `without` is the ident of a thread to leave out."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    found, main = sys._current_frames(), _main()
+    found, main = sys._current_frames(), main_thread_ident()
     frames = sorted(found.items(), key=lambda found: (found[0] != main, found[0]))
     return [
         ThreadStack(name=names.get(ident) or "thread-%d" % ident, main=ident == main, frames=_stack(frame))
@@ -127,7 +127,7 @@ def thread_stacks(without: int = 0) -> List[ThreadStack]:
     ]
 
 
-def _main() -> int:
+def main_thread_ident() -> int:
     """Return the ident of the main thread; gevent gives it another one, which no frame has."""
     ident = threading.main_thread().ident or 0
     return ident if ident in sys._current_frames() else threads.FIRST
@@ -144,7 +144,7 @@ class MainThread:
 
     def look(self) -> None:
         """Look once. One look at other lines is forgiven: who polls for something leaves its sleep for a moment."""
-        lines = _lines(sys._current_frames().get(_main()))
+        lines = _lines(sys._current_frames().get(main_thread_ident()))
         is_elsewhere = lines != self._lines
         if not is_elsewhere or (self._lines and not self._was_elsewhere):
             self._was_elsewhere = is_elsewhere
