@@ -50,8 +50,8 @@ def _evidence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     """Yield the statement that decided, and the lines of both sides."""
     ranks = standings_of(run).ranks
     for statement in left.decision.statements[:2] if left.decision is not None else ():
-        site = left_sequence.statement_site(statement)
-        yield Evidence(ranks[left.ranks[0]].ledger.path, 1, site, statement.text + _values(run, site, statement.names))
+        decisive = left_sequence.statement_site(statement)
+        yield Evidence(ranks[left.ranks[0]].ledger.path, 1, decisive, statement.text + _values(run, decisive, statement.names))
     for entry, rank in ((left.made, left.ranks[0]), (left.usual, (left.others or left.ranks)[-1])):
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
