@@ -79,12 +79,14 @@ class SequenceParting(NamedTuple):
 def entries(records: Iterable[Record]) -> List[SequenceEntry]:
     """Return what is compared of a sequence: what the main thread does, without calls inside calls and in a signal's handler."""
     kept = [record for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
-    return [_entry(record, is_last=record is kept[-1]) for record in kept]
+    latest = max((record.entered_ns for record in kept if record.op not in _ABOUT_GROUPS), default=0)
+    return [_entry(record, went_on=latest >= record.left_ns) for record in kept]
 
 
-def _entry(record: Record, *, is_last: bool) -> SequenceEntry:
+def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
+    """Return what is compared. What raises last, and the pass around it, raise because the others are gone."""
     way = record.way or ((record.site,) if record.site is not None else ())
-    raised = record.state == "raised" and (not is_last or record.op == LOADER)  # The last one raises because the others are gone.
+    raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
     return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
 

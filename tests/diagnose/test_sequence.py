@@ -3,15 +3,16 @@
 from collections import Counter
 from typing import List
 
+from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.sequence import Entry, part, parted_before
+from ddp_probe.standing.sequence import SequenceEntry, entries, part, parted_before
 
 _LINES = {"forward": 10, "backward": 12, "optimizer": 13, "dataloader": 8, "barrier": 30, "all_reduce": 20}
 
 
-def _made(text: str) -> List[Entry]:
+def _made(text: str) -> List[SequenceEntry]:
     """Return the entries of a line such as `forward backward optimizer*3 barrier@30 forward!`: ! raised, @ at another line."""
-    entries: List[Entry] = []
+    entries: List[SequenceEntry] = []
     counts: Counter[str] = Counter()
     for word in text.split():
         raised = word.endswith("!")
@@ -20,7 +21,7 @@ def _made(text: str) -> List[Entry]:
         is_pass = op not in ("barrier", "all_reduce")
         number = counts[op] if is_pass else counts["calls"]
         way = (LedgerSite("train.py", int(line or _LINES[op]), "main"),)
-        entries.append(Entry(op, number, way, is_pass, raised, "" if is_pass else "all", 0 if is_pass else 2))
+        entries.append(SequenceEntry(op, number, way, is_pass, raised, "" if is_pass else "all", 0 if is_pass else 2))
     return entries
 
 
@@ -123,3 +124,13 @@ def test_passes_that_were_skipped_before_the_ring_begins_are_counted() -> None:
     assert two is not None
     assert not two.is_sure
     assert parted_before({0: whole[3:], 1: whole[1:], 2: whole[2:]}) is None
+
+
+def test_a_pass_that_its_last_call_ends_has_not_been_caught() -> None:
+    """A forward raises with the collective in it that timed out: the rank did not go on. If it makes a further batch, it did."""
+    lines = ["ledger 0 forward at train.py:45 raised", "ledger 0 all_gather at train.py:16 raised", "ledger 0 dataloader at train.py:40 open"]
+    (data,) = ledger_text.written(lines).values()
+    forward, batch, gather = sorted(whole_ledger.parse(data).sequence, key=lambda record: ("forward", "dataloader", "all_gather").index(record.op))
+    forward = forward._replace(left_ns=gather.left_ns + 10)
+    assert [entry.raised for entry in entries([forward, gather])] == [False, False]
+    assert [entry.raised for entry in entries([forward, gather, batch])] == [True, True, False]
