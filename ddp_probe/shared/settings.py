@@ -207,6 +207,13 @@ HANG_AFTER = Setting(
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
     "with s, m or h, 0.1 at least; off: nothing watches. Time in which the host or the process was paused does not count.",
 )
+VALUES = Setting(
+    "DDP_PROBE_VALUES",
+    "on",
+    _switch,
+    "on: hang.suspected, stacks, and process.end after an exception hold plain values of local names in the job's frames: numbers, flags, "
+    "lengths and shapes; report then shows what a condition that took ranks apart compared. off: they hold none.",
+)
 STATE_EVERY = Setting(
     "DDP_PROBE_STATE_EVERY",
     "30",
@@ -279,6 +286,7 @@ SETTINGS: Tuple[Setting, ...] = (
     TIMEOUT,
     LEDGER,
     HANG_AFTER,
+    VALUES,
     STATE_EVERY,
     CARDS,
     LANG,
