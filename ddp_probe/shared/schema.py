@@ -621,6 +621,13 @@ class ProcessResumed(Event, tag="process.resumed", kw_only=True, omit_defaults=T
     cpu: Annotated[Optional[float], _doc("CPU seconds that the process has used meanwhile: about as many if native code computed.")] = None
 
 
+class LineReached(Event, tag="watch.line", kw_only=True, omit_defaults=True):
+    """The line that DDP_PROBE_WATCH names is about to run."""
+
+    times: Annotated[int, _doc("How often this process has reached it by now.")] = 0
+    values: Annotated[Dict[str, str], _doc("Plain values of the names in its statement, as in FrameValues.")] = {}
+
+
 class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):
     """The stacks of all threads, in answer to the command `stacks`."""
 

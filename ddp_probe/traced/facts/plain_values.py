@@ -17,6 +17,7 @@ from ddp_probe.traced.facts.frame_variables import FrameLook, look_at_main_threa
 _FRAMES, _NAMES = 8, 20
 _CHARACTERS, _ATTRIBUTES, _BITS = 100, 200, 128
 _FUNCTION = 1  # CO_OPTIMIZED
+_NOTHING = object()
 _NUMPY = ("bool_", "int32", "int64", "float16", "float32", "float64")
 
 
@@ -68,6 +69,21 @@ def _names(code: CodeType) -> Iterable[str]:
     if code.co_flags & _FUNCTION:
         return dict.fromkeys(code.co_varnames + code.co_cellvars + code.co_freevars)
     return code.co_names
+
+
+def named_values(names: Iterable[str], variables: Dict[str, Any], space: Dict[str, Any]) -> Dict[str, str]:
+    """Return the plain values of names as the source has them, such as `loss` and `self.best`."""
+    values: Dict[str, str] = {}
+    for name in itertools.islice(names, _NAMES):
+        root, *attributes = name.split(".")
+        if root not in variables and root not in space:
+            continue
+        value = variables[root] if root in variables else space[root]
+        for attribute in attributes:
+            value = _own_namespace(value).get(attribute, _NOTHING)
+        if value is not _NOTHING:
+            _add(values, name, value)
+    return values
 
 
 def _add(values: Dict[str, str], name: str, value: Any) -> None:
