@@ -35,17 +35,22 @@ def _quotes(value: Any) -> Iterator[str]:
     """Yield what a text quotes."""
     if isinstance(value, Quote):
         yield str(value)
-    for part in value.values.values() if isinstance(value, Text) else value._items if isinstance(value, Items) else ():
+    for part in value.values.values() if isinstance(value, Text) else value.items if isinstance(value, Items) else ():
         yield from _quotes(part)
 
 
 def _english(diagnosis: Diagnosis) -> List[str]:
     """Return the English sentences of the Chinese page."""
     quotes: Set[str] = {quote for text in _said(diagnosis) for quote in _quotes(text)}
-    page = "\n".join(line.text for line in terminal.lines(diagnosis, _WIDE, say=CHINESE))
-    for quote in sorted(quotes, key=len, reverse=True):
+    page = _flat("\n".join(line.text for line in terminal.lines(diagnosis, _WIDE, say=CHINESE)))
+    for quote in sorted(map(_flat, quotes), key=len, reverse=True):
         page = page.replace(quote, "…")
     return _WORDS.findall(page)
+
+
+def _flat(text: str) -> str:
+    """Return a text on one line: a page wraps what it quotes."""
+    return " ".join(text.split())
 
 
 def _rules() -> List[str]:
