@@ -172,9 +172,10 @@ def _last_line(process: LoggedProcess) -> Evidence:
 def _unseen(guilty: List[int]) -> Text:
     return say(
         "Find out what ended {who}: the program that started it may print its exit code; the kernel's log shows whether memory "
-        "ran out (dmesg -T | grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its "
+        "ran out ({command}; memory.events of the container); a crash in a native library prints its "
         "line with PYTHONFAULTHANDLER=1. If you start the job with torchrun, the signal is recorded.",
         who=named(guilty),
+        command=quoted("dmesg -T | grep -i 'out of memory'"),
     )
 
 
