@@ -5,11 +5,12 @@ from typing import List, Optional
 from ddp_probe.judging import decided_together
 from ddp_probe.judging.change import Change
 from ddp_probe.judging.ledgers import as_site, spoken_name
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import at, counted, listed, named, quoted
+from ddp_probe.wording.words import at, counted, listed, named, place, quoted
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
@@ -41,6 +42,8 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line {line}: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that{first} and that{second}: decide on one rank and broadcast the decision."
+_THREAD = say("Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank.")
+_HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide{where} by what all ranks count alike, such as the step."
 _SAME = "Let all ranks take the same branch{where}: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
@@ -63,8 +66,11 @@ def told(left: SequenceParting) -> Text:
         return joined([order, _decided(left)])
     if not left.is_sure:
         template = "Their sequences part{after}: one side went on to {usual}, and the other to {made}."
+        usual, made = _reached(left.usual, left.made), _reached(left.made, left.usual)
         return joined([say(template, after=_after(left), usual=usual, made=made), _decided(left)])
     statement = sure_statement(left.decision)
+    if left.is_in_thread:
+        return _departed_in_thread(left, statement)
     if statement is None:
         return joined([_departed(left), _repeated(left), _decided(left)])
     return joined([_departed_at(left, statement), _repeated(left), _in_generator(left)])
@@ -101,13 +107,13 @@ def _before_the_ring(left: SequenceParting) -> Text:
 def _departed(left: SequenceParting) -> Text:
     """Say what the ranks that left and the others did."""
     who, others, after = named(left.ranks), named(left.others), _after(left)
-    made, usual = spoken_entry(left.made), spoken_entry(left.usual)
+    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
     if left.made is not None and left.is_caught:
         return say(
             "{who:capital} left the others at {made}, which raised; the exception was caught and {who:it|they} went on, "
             "while {others} returned from it.",
             who=who,
-            made=made,
+            made=spoken_entry(left.made),
             others=others,
         )
     if left.made is not None and left.made.ends_loader:
@@ -131,33 +137,52 @@ def _departed(left: SequenceParting) -> Text:
 
 def _departed_at(left: SequenceParting, statement: Statement) -> Text:
     """Say at which statement the ranks left, and what they and the others did."""
-    who, others, where = named(left.ranks), named(left.others), shown_statement(statement)
-    made, usual = spoken_entry(left.made), spoken_entry(left.usual)
+    return say(
+        "{who:capital} left the others at {statement}: {went}",
+        who=named(left.ranks),
+        statement=shown_statement(statement),
+        went=_went_on(left),
+    )
+
+
+def _departed_in_thread(left: SequenceParting, statement: Optional[Statement]) -> Text:
+    """Say that the ranks left in a thread, and where the job waits for it without reading what it raised."""
+    who, went = named(left.ranks), _went_on(left)
+    if statement is None:
+        return say("{who:capital} left the others in a side thread: {went}", who=who, went=went)
+    return say(
+        "{who:capital} left the others in a side thread, whose exceptions stay unread at {statement}: {went}",
+        who=who,
+        statement=shown_statement(statement),
+        went=went,
+    )
+
+
+def _went_on(left: SequenceParting) -> Text:
+    """Say what the ranks that left and the others did, behind a colon."""
+    who, others = named(left.ranks), named(left.others)
+    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
     if left.made is not None and left.is_caught:
         return say(
-            "{who:capital} left the others at {statement}: {who:it|they} caught what {made} raised and went on, while {others} returned from it.",
+            "{who:it|they} caught what {made} raised and went on, while {others} returned from it.",
             who=who,
-            statement=where,
-            made=made,
+            made=spoken_entry(left.made),
             others=others,
         )
-    after = say(" after {entry},", entry=spoken_entry(left.shared)) if left.shared is not None else ""
+    after = say("after {entry}, ", entry=spoken_entry(left.shared)) if left.shared is not None else ""
     if left.made is not None and left.made.ends_loader:
         return say(
-            "{who:capital} left the others at {statement}:{after} {who:its|their} DataLoader{at} had no further batch, and "
-            "{others} {others:goes|go} on to {usual}.",
-            who=who,
-            statement=where,
+            "{after}{who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
             after=after,
+            who=who,
             at=at(as_site(left.made.site)),
             others=others,
             usual=usual,
         )
     return say(
-        "{who:capital} left the others at {statement}:{after} {who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
-        who=who,
-        statement=where,
+        "{after}{who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
         after=after,
+        who=who,
         made=made,
         others=others,
         usual=usual,
@@ -176,9 +201,26 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> Text:
     if entry.ends_loader:
         return say("the end of the DataLoader{at}", at=where)
     name = say("batch") if entry.op == LOADER else spoken_name(entry.op)
-    if entry.is_pass and not entry.number:
-        return say("{entry}{at}", entry=name, at=where)
-    return say("{entry} number {number}{at}", entry=name, number=entry.number, at=where)
+    if not entry.is_pass or entry.number:
+        name = say("{entry} number {number}", entry=name, number=entry.number)
+    if entry.is_held_back:
+        return say("{entry} under no_sync(){at}", entry=name, at=where)
+    return say("{entry}{at}", entry=name, at=where)
+
+
+def _reached(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> Text:
+    """Return an entry with its line; if the other side is at the same line, with the line by which it came there."""
+    site = as_site(way_apart(entry, other))
+    if site is None:
+        return spoken_entry(entry)
+    return say("{entry}, reached from {where}", entry=spoken_entry(entry), where=place(site))
+
+
+def way_apart(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> Optional[LedgerSite]:
+    """Return the outermost line of an entry's way that the other's lacks, if both are made at one line; else None."""
+    if entry is None or other is None or entry.site != other.site:
+        return None
+    return next((site for site, others in zip(entry.way, other.way) if site != others), None)
 
 
 def _repeated(left: SequenceParting) -> str:
@@ -235,18 +277,28 @@ def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left is None:
         return []
-    if left.made is not None and left.made.ends_loader:
+    has_skipped = left.before is not None and left.decision is not None  # A batch, after which its loader was at its end too early.
+    if left.made is not None and left.made.ends_loader and not has_skipped:
         return [_EVEN]
+    if left.is_in_thread:
+        return [_THREAD]
     if left.is_swapped:
         sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]
         first, second = (at(as_site(site)) for site in sites)
         return [say(_ORDER, first=first, second=second)]
+    return _change_of_statement(left)
+
+
+def _change_of_statement(left: SequenceParting) -> Change:
     statement = sure_statement(left.decision)
     line = _line(left)
     if statement is not None and statement.kind == "for":
         return [say(_TURNS, line=line)]
     if statement is not None and statement.kind == "call":
         return [say(_CALLED, line=line)]
+    in_line = say(" in line {line}", line=line) if line else ""
+    if left.holds_back:
+        return [say(_HELD_BACK, where=in_line)]
     if left.hint == "rank" and line:
         return [say(_BY_RANK, line=line)]
     edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []
@@ -254,7 +306,7 @@ def change(left: Optional[SequenceParting]) -> Change:
         return [*edits, _TOGETHER, *([_INSTEAD[left.hint]] if left.hint in _INSTEAD else [])]
     if left.hint in _REMEDIES:
         return [_REMEDIES[left.hint]]
-    return [say(_SAME, where=say(" in line {line}", line=line) if line else "")]
+    return [say(_SAME, where=in_line)]
 
 
 def statement_site(statement: Statement) -> Site:

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ddp_probe.judging import left_sequence
+from ddp_probe.judging import decided_values, left_sequence
 from ddp_probe.judging.disagreements import disagreement
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken_name, standings_of
@@ -11,6 +11,7 @@ from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.reading import alive, rank_stacks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
+from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.ledger_schema import PAIRED
@@ -147,10 +148,30 @@ def sequence_evidence(run: Run, left: Optional[SequenceParting], rest: Sequence[
     return [item for item in items if item in lines.values()][:_MOST]
 
 
+def before_it_left(parting: Split, gone: Standing) -> Optional[SequenceParting]:
+    """Return where a rank parted from the others while it ran its program; None for one that failed, whose exception says more."""
+    left = parting.left
+    if left is None or (gone.left is not None and gone.left.failure is not None):
+        return None
+    made = left.made
+    last = record(gone, made.group, made.number) if made is not None and not made.is_pass else None
+    return None if made_at_exit(gone, last) else left
+
+
+def made_at_exit(standing: Standing, made: Optional[Record]) -> bool:
+    """Tell whether a rank had left its program by an exit call before it made a call: what it runs at exit is not a step of the program."""
+    called = standing.process.final(schema.ProcessExit)
+    return made is not None and called is not None and standing.wall(made.entered_ns) >= called.when
+
+
 def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     standings = standings_of(run).ranks
     for statement in left_sequence.deciding_statements(left.decision)[:2]:
-        yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), quoted(statement.text))
+        values = decided_values.compared_in(run, left, statement)
+        text = quoted(statement.text)
+        if values:
+            text = say("{code}: {values}", code=text, values=values)
+        yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), text)
     makers, others = (left.ranks, left.others) if left.is_sure or not left.sides else left.sides
     for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[-1])):
         site = as_site(entry.site) if entry is not None else None

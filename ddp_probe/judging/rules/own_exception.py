@@ -118,7 +118,8 @@ def _is_own(failure: Failed) -> bool:
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
         return False
     if failure.process is not None and nested_line(failure.message) is not None:
-        return not (_SYSTEM.search(failure.inside) or TIMED_OUT.search(failure.inside))
+        words = failure.inside.rpartition(", at ")[0]  # Without the place: a folder may be named after a card.
+        return not (_SYSTEM.search(words) or TIMED_OUT.search(words))
     return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))
 
 
