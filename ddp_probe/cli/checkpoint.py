@@ -86,9 +86,10 @@ def run(args: argparse.Namespace) -> int:
 
         print(msgspec.json.format(msgspec.json.encode(judged, enc_hook=str), indent=1).decode())
     else:
-        from ddp_probe.showing import checkpoint_page, paint
+        from ddp_probe.showing import checkpoint_page, language, paint
 
-        paint.write(checkpoint_page.lines(judged, max(40, paint.width()), names=args.names))
+        say = language.chosen(sys.stdout)
+        paint.write(checkpoint_page.lines(judged, max(40, paint.width()), names=args.names, say=say))
     if any(each.verdict == "broken" or (each.against and not each.against.fits) for each in judged):
         return 1
     return max(CODES[each.verdict] for each in judged)

@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.judging.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
-    from ddp_probe.showing import paint, watch_page
+    from ddp_probe.showing import language, paint, watch_page
     from ddp_probe.showing.watch import watch_look, watched_files
 
     if args.prometheus and not args.prometheus.endswith(".prom"):
@@ -114,11 +114,11 @@ def run(args: argparse.Namespace) -> int:
     folders = watched_files.folders(args.run)
     _wait(folders)
     live = watch_look.LiveView(folders)
-    name = os.path.basename(folders[0])
+    name, say = os.path.basename(folders[0]), language.chosen(sys.stdout)
     tool = CardTool(os.environ) if args.cards else None
 
     def below(width: int) -> "Iterable[StyledLine]":
-        return () if tool is None else watch_page.card_lines(tool.ask(), width)
+        return () if tool is None else watch_page.card_lines(tool.ask(), width, say)
 
     if args.prometheus:
         _metrics(live, name, args)
@@ -126,9 +126,9 @@ def run(args: argparse.Namespace) -> int:
         print(watch_page.as_json(live.look(), name, None if tool is None else tool.ask()))
     elif args.once or not watch_page.redraws():
         width = max(40, paint.width())
-        paint.write([*watch_page.table_lines(live.look(), name, width), *below(width)])
+        paint.write([*watch_page.table_lines(live.look(), name, width, say=say), *below(width)])
     else:
-        return watch_page.watch(live, name, args.interval, below)
+        return watch_page.watch(live, name, args.interval, below, say)
     return 0
 
 

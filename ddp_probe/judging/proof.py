@@ -6,6 +6,8 @@ Everything else is a gap: clear is a claim about every rank.
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.reading.model import Death, LoggedProcess, Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.standing.arms import condition
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import counted, named, place, quoted
 
@@ -81,11 +83,7 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
     bad = sorted(codes - {0})
     if bad:
         site = process.ended.site if process.ended is not None else None
-        if site is None:
-            template = "{who:capital} ended with exit code {code} without an exception that the probe saw."
-            return Gap(EXIT_CODE, template, NEXT_LOGGED, (("code", bad[0]),))
-        template = "{who:capital} ended with exit code {code} without an exception that the probe saw, by the exit call at {where}."
-        return Gap(EXIT_CODE, template, NEXT_LOGGED, (("code", bad[0]), ("where", place(site))))
+        return _exit_code(bad[0], site, process.over[0])
     if not codes and process.end is None:
         template = "{who:capital} {who:has|have} no end line: ended by a signal or by the program that started it, or still running elsewhere."
         return Gap(NO_END, template, NEXT_GONE)
@@ -99,6 +97,24 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
         template = "{who:capital} finished normally, but {lines} of the file {lines:is|are} missing."
         return Gap(HOLES, template, NEXT_HOLES, (("lines", counted(process.holes, "line")),))
     return None
+
+
+def _exit_code(code: int, site: Optional[Site], when: float) -> Gap:
+    """Return that a rank ended with an exit code: by which exit call, and under which `if`."""
+    values: Tuple[Tuple[str, Any], ...] = (("code", code),)
+    if site is None:
+        return Gap(EXIT_CODE, "{who:capital} ended with exit code {code} without an exception that the probe saw.", NEXT_LOGGED, values)
+    values += (("where", place(site)),)
+    template = "{who:capital} ended with exit code {code} without an exception that the probe saw, by the exit call at {where}."
+    led = condition(site, when)
+    if led is None:
+        return Gap(EXIT_CODE, template, NEXT_LOGGED, values)
+    template = (
+        "{who:capital} ended with exit code {code} without an exception that the probe saw, by the exit call at {where}, under '{condition}' in "
+        "line {line}."
+    )
+    then = NEXT_FINITE if led.hint == "finite" else NEXT_LOGGED
+    return Gap(EXIT_CODE, template, then, (*values, ("condition", quoted(led.text)), ("line", led.line)))
 
 
 # What to try next if a run leaves a question open, one sentence each, so that "undecided" is never the last word.
@@ -117,6 +133,10 @@ NEXT_TRACED = say("Run the job again with DDP_PROBE=1 and read that run: python 
 NEXT_FOLLOW = say("Read it again once it has ended; python -m ddp_probe report --follow waits for that.")
 NEXT_LOGGED = say(
     "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is recorded."
+)
+NEXT_FINITE = say(
+    "Print the value before the ranks reduce it: the rank whose own value is not finite has the batch that makes it so. If it is not finite on "
+    "all ranks, look at the learning rate, and at the gradients of the steps before."
 )
 NEXT_GONE = say(
     "Look at what the program that started it printed: a pool (joblib, Ray, concurrent.futures) keeps the exception of a worker and ends its "

@@ -15,6 +15,7 @@ from ddp_probe.reading.log_lines import lines, moment, seconds
 from ddp_probe.shared import ledger_schema
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
@@ -58,7 +59,7 @@ def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
     ledgers = [ledger for file in files for ledger in [rank_ledger.find(file)] if ledger]
     of_ledgers = [records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
     if len(ledgers) > _LEDGERS:
-        inventory.notes.append("The records of %d ledgers are not shown; name fewer ranks to see them." % len(ledgers))
+        inventory.notes.append(say("The records of {count} ledgers are not shown; name fewer ranks to see them.", count=len(ledgers)))
     return heapq.merge(*(_entries(file, piece, inventory) for file in files), *of_ledgers, key=lambda entry: entry.when)
 
 

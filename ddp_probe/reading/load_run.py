@@ -22,6 +22,8 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import Failure
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, quoted
 
 _LATER = 600.0
 _HEAD = 4096  # Bytes that show whether a file is a text.
@@ -98,12 +100,19 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
     return chosen
 
 
-def _other_launches(number: int, groups: List[List[LoggedProcess]]) -> str:
+def _other_launches(number: int, groups: List[List[LoggedProcess]]) -> Text:
     """Say that there are other launches, and how to read them."""
     folders = sorted({os.path.dirname(process.file) for launch in groups for process in launch})
-    which = "the newest" if number == len(groups) else "the last that did not end well" if number == launches.choose(groups) + 1 else "as requested"
-    how = "%s:1 reads the first one" % folders[0] if len(folders) == 1 else "to read another one, name its folder alone"
-    return "these files are from %d launches; this is number %d, %s; %s" % (len(groups), number, which, how)
+    which = say("as requested")
+    if number == len(groups):
+        which = say("the newest")
+    elif number == launches.choose(groups) + 1:
+        which = say("the last that did not end well")
+    how = say("to read another one, name its folder alone")
+    if len(folders) == 1:
+        how = say("{folder}:1 reads the first one", folder=quoted(folders[0]))
+    template = "these files are from {count} launches; this is number {number}, {which}; {how}"
+    return say(template, count=len(groups), number=number, which=which, how=how)
 
 
 def from_lines(log: str) -> Run:
@@ -203,7 +212,9 @@ def align_clocks(run: Run) -> None:
         run.inventory.clock_spread = max(offsets.values()) - min(offsets.values())
     unknown = sorted(set(hosts) - set(offsets))
     if unknown:
-        run.inventory.notes.append("The clocks of %s could not be aligned: they share no event with %s." % (", ".join(unknown), first))
+        run.inventory.notes.append(
+            say("The clocks of {hosts} could not be aligned: they share no event with {first}.", hosts=listed(unknown), first=first)
+        )
     for process in (*run.processes, *run.earlier, *run.launchers):
         if offsets.get(process.host):
             process.shift(offsets[process.host])

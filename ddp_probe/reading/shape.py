@@ -50,7 +50,7 @@ def _expected(run: Run) -> Optional[int]:
     """Return the world size by majority, else the number of processes requested from the launchers."""
     beyond = max((process.world_size for process in run.processes if process.world_size), default=0)
     if beyond > _MOST:
-        run.inventory.notes.append("Ignored an implausible world size of %d." % beyond)
+        run.inventory.notes.append(say("Ignored an implausible world size of {size}.", size=beyond))
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
     if sizes:
         return sizes.most_common(1)[0][0]

@@ -16,6 +16,7 @@ from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site, in_order
 from ddp_probe.showing import inventory, remedies, safe
 from ddp_probe.showing.rank_state import RankState, rank_states
+from ddp_probe.wording.text import fact_of
 
 if sys.version_info >= (3, 9):
     from typing import Annotated
@@ -28,6 +29,10 @@ ADDRESS = "urn:ddp-probe:report:%d" % VERSION
 _INDENT = 2
 _COMMAND = re.compile(r"python -m ddp_probe [a-z]+\b(?: (?:--?[a-z][a-z-]*|DDP\d+|\d[\w-]*|[^\s']*/[^\s',;]*[^\s',;.]))*(?! [A-Z]{2,}\b)")
 """A command in a sentence, as far as its words are options, numbers, ids and paths; none of which a part stands for what a person knows: DIR."""
+_FACTS = (
+    "A value is a number, a text, the list of some ranks, a line {file, line, function}, {bytes}, {seconds}, {time}, a list, or an object "
+    "with what a clause names."
+)
 _LATEST = 1e11  # Seconds; a later time was not written by a clock.
 
 
@@ -42,6 +47,7 @@ class EvidenceForm(msgspec.Struct):
     line: Annotated[int, _doc("Counted from 1.")]
     site: Annotated[Optional[Site], _doc("The line of the job; null if the log names none.")]
     text: str
+    facts: Annotated[Dict[str, Any], _doc("What the text names, by the names that its template has for it. " + _FACTS)]
 
 
 class FindingForm(msgspec.Struct):
@@ -58,6 +64,7 @@ class FindingForm(msgspec.Struct):
     fix: Annotated[str, _doc("The remedy's name for DDP_PROBE_FIX; empty if there is none.")]
     confidence: Annotated[str, _doc("high, medium or low.")]
     consequences: Annotated[List[str], _doc("What followed from it.")]
+    facts: Annotated[Dict[str, Any], _doc("What the verdict and the remedy name: verdict, remedy. " + _FACTS)]
 
 
 class UndecidedForm(msgspec.Struct):
@@ -67,6 +74,7 @@ class UndecidedForm(msgspec.Struct):
     because: str
     next: Annotated[str, _doc("What to try next.")]
     commands: Annotated[List[str], _doc("The commands of this package in next, each as a shell takes it.")]
+    facts: Annotated[Dict[str, Any], _doc("What the two texts name: because, next. " + _FACTS)]
 
 
 class InventoryForm(msgspec.Struct):
@@ -192,7 +200,10 @@ def form(diagnosis: Diagnosis) -> ReportForm:
         VERSION,
         diagnosis.verdict,
         [_finding(finding) for finding in diagnosis.findings],
-        [UndecidedForm(reason.slug, reason.because, reason.next, _COMMAND.findall(reason.next)) for reason in diagnosis.undecided],
+        [
+            UndecidedForm(reason.slug, reason.because, reason.next, _COMMAND.findall(reason.next), _facts(because=reason.because, next=reason.next))
+            for reason in diagnosis.undecided
+        ],
         _inventory(diagnosis.run, states),
         [RankForm(*each) for each in states],
         _late(diagnosis.run),
@@ -230,11 +241,16 @@ def _finding(finding: Finding) -> FindingForm:
         finding.fix,
         finding.confidence,
         finding.consequences,
+        _facts(verdict=finding.verdict, remedy=finding.remedy),
     )
 
 
 def _evidence(item: Evidence) -> EvidenceForm:
-    return EvidenceForm(bundled.shown(item.file), item.line, item.site, item.text)
+    return EvidenceForm(bundled.shown(item.file), item.line, item.site, item.text, fact_of(item.text))
+
+
+def _facts(**texts: str) -> Dict[str, Any]:
+    return {name: fact_of(text) for name, text in texts.items()}
 
 
 def _stamp(when: float) -> Optional[str]:

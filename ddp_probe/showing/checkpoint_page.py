@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Comparison, Damage, Judged
 from ddp_probe.showing import paint, safe
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, wrap
 
 _STYLES = {WHOLE: paint.GOOD, BROKEN: paint.BAD, UNKNOWN: paint.WARN}
@@ -12,37 +13,36 @@ _FAULTS, _LISTED = 8, 12
 _LABEL = 9
 
 
-def lines(found: Sequence[Judged], width: int, *, names: bool = False) -> Iterator[StyledLine]:
+def lines(found: Sequence[Judged], width: int, *, names: bool = False, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page."""
     if len(found) > 1:
-        yield from _summary(found)
+        yield from _summary(found, say)
     for judged in found:
-        yield from _checkpoint(judged, width, names=names)
+        yield from _checkpoint(judged, width, say, names=names)
 
 
-def _summary(found: Sequence[Judged]) -> Iterator[StyledLine]:
-    counts = [
-        "%d %s" % (count, _WORDS[each]) for each in (BROKEN, UNKNOWN, WHOLE) for count in [sum(judged.verdict == each for judged in found)] if count
-    ]
-    worst = next(each for each in (BROKEN, UNKNOWN, WHOLE) if any(judged.verdict == each for judged in found))
-    yield StyledLine("%d checkpoints: %s" % (len(found), ", ".join(counts)), _STYLES[worst])
+def _summary(found: Sequence[Judged], say: Language) -> Iterator[StyledLine]:
+    counts = {verdict: sum(judged.verdict == verdict for judged in found) for verdict in (BROKEN, UNKNOWN, WHOLE)}
+    there = [verdict for verdict, count in counts.items() if count]
+    parts = ["%d %s" % (counts[verdict], say(_WORDS[verdict])) for verdict in there]
+    yield StyledLine(say("%d checkpoints: %s") % (len(found), say(", ").join(parts)), _STYLES[there[0]])
     yield StyledLine("")
 
 
-def _checkpoint(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
+def _checkpoint(judged: Judged, width: int, say: Language, *, names: bool) -> Iterator[StyledLine]:
     word = "being written" if judged.verdict == UNKNOWN and judged.writers else _WORDS[judged.verdict]
-    yield StyledLine("%s: %s" % (safe.line(judged.path, 1000), word), _STYLES[judged.verdict])
+    yield StyledLine(safe.line(judged.path, 1000) + say(": ") + say(word), _STYLES[judged.verdict])
     for fault in judged.faults[:_FAULTS]:
-        yield from _paragraph(_fault(fault), width)
+        yield from _paragraph(_fault(fault, say), width)
     if len(judged.faults) > _FAULTS:
-        yield StyledLine("  and %d more; --json has them" % (len(judged.faults) - _FAULTS), paint.QUIET)
+        yield StyledLine("  " + say("and %d more; --json has them") % (len(judged.faults) - _FAULTS), paint.QUIET)
     if judged.because and judged.because not in [fault.text for fault in judged.faults]:
-        yield from _paragraph(judged.because, width)
+        yield from _paragraph(say.text(judged.because), width)
     if any(fault.unnoticed for fault in judged.faults):
-        yield from _paragraph("torch.load does not look for this: it may return wrong values without an error.", width, paint.WARN)
-    yield from _rows(judged, width)
+        yield from _paragraph(say("torch.load does not look for this: it may return wrong values without an error."), width, paint.WARN)
+    yield from _rows(judged, width, say)
     if judged.against is not None:
-        yield from _against(judged.against, width)
+        yield from _against(judged.against, width, say)
     if names:
         yield from _names(judged)
     yield StyledLine("")
@@ -53,24 +53,25 @@ def _paragraph(text: str, width: int, style: str = "") -> Iterator[StyledLine]:
         yield StyledLine(line, style)
 
 
-def _fault(fault: Damage) -> str:
+def _fault(fault: Damage, say: Language) -> str:
     at = [fault.record] if fault.record else []
-    at += ["at byte %d" % fault.offset] if fault.offset is not None else []
-    return "%s (%s)" % (fault.text, " ".join(at)) if at else fault.text
+    at += [say("at byte %d") % fault.offset] if fault.offset is not None else []
+    text = say.text(fault.text)
+    return "%s (%s)" % (text, " ".join(at)) if at else text
 
 
-def _rows(judged: Judged, width: int) -> Iterator[StyledLine]:
+def _rows(judged: Judged, width: int, say: Language) -> Iterator[StyledLine]:
     rows = {
-        "do": judged.what_to_do,
-        "file": _file(judged),
-        "holds": _holds(judged),
-        "keys": _listed(judged.keys, _LISTED),
-        "from": _from(judged),
-        "devices": _devices(judged.devices),
-        "prefix": _prefixes(judged.prefixes),
-        "load": _load(judged),
-        "classes": "" if judged.weights_only else _listed(judged.classes, _LISTED),
-        "note": " ".join(judged.remarks),
+        say("do"): say.text(judged.what_to_do),
+        say("file"): _file(judged, say),
+        say("holds"): _holds(judged, say),
+        say("keys"): _listed(judged.keys, _LISTED, say),
+        say("from"): _from(judged),
+        say("devices"): _devices(judged.devices, say),
+        say("prefix"): _prefixes(judged.prefixes, say),
+        say("load"): _load(judged, say),
+        say("classes"): "" if judged.weights_only else _listed(judged.classes, _LISTED, say),
+        say("note"): " ".join(say.text(remark) for remark in judged.remarks),
     }
     for label, text in rows.items():
         if text:
@@ -78,38 +79,39 @@ def _rows(judged: Judged, width: int) -> Iterator[StyledLine]:
 
 
 def _row(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
-    for line in wrap(text, width, ("  %-" + str(_LABEL) + "s") % label, " " * (_LABEL + 2)):
+    for line in wrap(text, width, "  " + label + " " * (_LABEL - safe.width(label)), " " * (_LABEL + 2)):
         yield StyledLine(line, style)
 
 
-def _against(comparison: Comparison, width: int) -> Iterator[StyledLine]:
+def _against(comparison: Comparison, width: int, say: Language) -> Iterator[StyledLine]:
     """Yield what differs, and the lines of Python that make it fit."""
-    kind = "the parameters of the model in %s" if comparison.is_model else "%s"
-    words = "fits" if comparison.fits else "does not fit"
-    yield from _row(
-        "against", "%s %s: %d names are the same" % (words, kind % comparison.other, comparison.same), width, "" if comparison.fits else paint.BAD
-    )
-    parts = [("missing", comparison.missing), ("only here", comparison.unexpected if not comparison.is_model or comparison.missing else [])]
-    for label, items in parts:
-        if items:
-            yield from _row("", "%d %s: %s" % (len(items), label, _listed(items, _LISTED)), width)
+    other = say("the parameters of the model in %s") % comparison.other if comparison.is_model else comparison.other
+    words = say("fits %s: %d names are the same" if comparison.fits else "does not fit %s: %d names are the same")
+    yield from _row(say("against"), words % (other, comparison.same), width, "" if comparison.fits else paint.BAD)
+    if comparison.missing:
+        missing = _listed(comparison.missing, _LISTED, say)
+        yield from _row("", say("%d missing: %s") % (len(comparison.missing), missing), width)
+    if comparison.unexpected and (comparison.missing or not comparison.is_model):
+        unexpected = _listed(comparison.unexpected, _LISTED, say)
+        yield from _row("", say("%d only here: %s") % (len(comparison.unexpected), unexpected), width)
     for name, here, there in comparison.shapes[:_LISTED]:
-        yield from _row("", "%s has %s, and %s there" % (name, list(here), list(there)), width)
+        yield from _row("", say("%s has %s, and %s there") % (name, list(here), list(there)), width)
     if len(comparison.shapes) > _LISTED:
-        yield from _row("", "and %d more in another shape" % (len(comparison.shapes) - _LISTED), width)
+        yield from _row("", say("and %d more in another shape") % (len(comparison.shapes) - _LISTED), width)
     if comparison.buffers and not comparison.missing:
-        yield from _row("", "%d names are not parameters; buffers of the model are not on its list" % comparison.buffers, width)
+        yield from _row("", say("%d names are not parameters; buffers of the model are not on its list") % comparison.buffers, width)
     if comparison.renaming:
-        yield from _row("change", "One renaming explains all %d. These lines load the file under the other names:" % comparison.explains, width)
+        renamed = say("One renaming explains all %d. These lines load the file under the other names:") % comparison.explains
+        yield from _row(say("change"), renamed, width)
         for line in ("state = " + comparison.load, "state = " + comparison.renaming, "model.load_state_dict(state)"):
             yield StyledLine("    " + safe.line(line), paint.ADDED)  # One line each, so that they can be copied.
 
 
-def _file(judged: Judged) -> str:
-    parts = [judged.kind] if judged.kind else []
+def _file(judged: Judged, say: Language) -> str:
+    parts = [say.text(judged.kind)] if judged.kind else []
     parts += [amount(judged.size)] if judged.size is not None else []
-    parts += ["changed %s ago" % _age(judged.age)] if judged.age is not None else []
-    return ", ".join(parts)
+    parts += [say("changed %s ago") % _age(judged.age)] if judged.age is not None else []
+    return say(", ").join(parts)
 
 
 def amount(size: int) -> str:
@@ -127,12 +129,12 @@ def _age(seconds: float) -> str:
     return "%.0f s" % max(seconds, 0)
 
 
-def _holds(judged: Judged) -> str:
+def _holds(judged: Judged, say: Language) -> str:
     if not judged.tensors:
-        return "no tensors" if judged.tensors == 0 else ""
-    count = "1 tensor" if judged.tensors == 1 else "%d tensors" % judged.tensors
+        return say("no tensors") if judged.tensors == 0 else ""
     types = ", ".join("%s %s" % (name, amount(size)) for name, size in sorted(judged.dtypes.items(), key=lambda item: -item[1]))
-    return "%s, %s: %s" % (count, "%s elements" % format(judged.elements or 0, ","), types)
+    form = say("%d tensor, %s elements: %s" if judged.tensors == 1 else "%d tensors, %s elements: %s")
+    return form % (judged.tensors, format(judged.elements or 0, ","), types)
 
 
 def _from(judged: Judged) -> str:
@@ -140,33 +142,36 @@ def _from(judged: Judged) -> str:
     return ", ".join(parts)
 
 
-def _devices(devices: Dict[str, int]) -> str:
+def _devices(devices: Dict[str, int], say: Language) -> str:
     cards = [name for name in devices if name not in ("cpu", "meta", "")]
     if not cards:
         return ", ".join(sorted(name for name in devices if name))
-    return "%s; a host without %s needs map_location" % (", ".join(sorted(name for name in devices if name)), "it" if len(cards) == 1 else "them")
+    form = "%s; a host without it needs map_location" if len(cards) == 1 else "%s; a host without them needs map_location"
+    return say(form) % ", ".join(sorted(name for name in devices if name))
 
 
-def _prefixes(prefixes: Dict[str, int]) -> str:
+def _prefixes(prefixes: Dict[str, int], say: Language) -> str:
     if not prefixes:
         return ""
-    parts = ["%d names begin with %s" % (count, prefix) if prefix else "%d with none of a wrapper" % count for prefix, count in prefixes.items()]
-    return ("mixed: " if len(prefixes) > 1 else "") + ", ".join(parts)
+    parts = []
+    for prefix, count in prefixes.items():
+        parts.append(say("%d names begin with %s") % (count, prefix) if prefix else say("%d with none of a wrapper") % count)
+    return (say("mixed: ") if len(prefixes) > 1 else "") + say(", ").join(parts)
 
 
-def _load(judged: Judged) -> str:
+def _load(judged: Judged, say: Language) -> str:
     known = judged.weights_only
     if known is None or judged.verdict != WHOLE:
         return ""
     if known.accepted:
-        return "torch.load(weights_only=True) accepts it"
-    refused = ": " + _listed(known.refused, _LISTED) if known.refused else ""
-    return "torch.load(weights_only=True) refuses it, %s%s" % (known.because, refused)
+        return say("torch.load(weights_only=True) accepts it")
+    refused = say(": ") + _listed(known.refused, _LISTED, say) if known.refused else ""
+    return say("torch.load(weights_only=True) refuses it, %s") % say.text(known.because) + refused
 
 
-def _listed(items: List[str], limit: int) -> str:
+def _listed(items: List[str], limit: int, say: Language) -> str:
     more = len(items) - limit
-    return ", ".join(safe.line(item, 100) for item in items[:limit]) + (" and %d more" % more if more > 0 else "")
+    return ", ".join(safe.line(item, 100) for item in items[:limit]) + (say(" and %d more") % more if more > 0 else "")
 
 
 def _names(judged: Judged) -> Iterator[StyledLine]:

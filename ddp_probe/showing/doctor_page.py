@@ -63,14 +63,13 @@ def summary(counts: Mapping[str, int], say: Language = ENGLISH) -> str:
 def _in_full(result: Result, width: int, say: Language) -> Iterator[StyledLine]:
     check, answer = result.check, result.answer
     yield StyledLine("%s %s %s" % (check.id, check.slug, say(answer.status)), _STYLES[answer.status])
-    if say is not ENGLISH:  # What was seen, with its names and numbers, is in English.
+    if say is not ENGLISH:
         yield from sentence(say("expected: %s") % say.of(check, "title"), width, 4, paint.STRONG)
-    yield from sentence(answer.saw, width, 4)
+    yield from sentence(say.text(answer.saw), width, 4)
     for detail in answer.details[:_DETAILS]:
-        yield from sentence(detail, width, 6, paint.QUIET)
+        yield from sentence(say.text(detail), width, 6, paint.QUIET)
     if answer.remedy:
-        remedy = say.of(check, "remedy") if answer.remedy == check.remedy else answer.remedy
-        yield from sentence(say("do: %s") % remedy, width, 4, paint.GOOD)
+        yield from sentence(say("do: %s") % say.text(answer.remedy), width, 4, paint.GOOD)
 
 
 def _listing(results: List[Result], width: int, say: Language) -> Iterator[StyledLine]:
@@ -83,16 +82,16 @@ def _listing(results: List[Result], width: int, say: Language) -> Iterator[Style
         yield StyledLine("  %s %s %s" % (say("ok"), result.check.id, result.check.slug), paint.GOOD)
         if say is not ENGLISH:
             yield from sentence(say.of(result.check, "title"), width, 5)
-        yield from sentence(result.answer.saw, width, 5, paint.QUIET)
+        yield from sentence(say.text(result.answer.saw), width, 5, paint.QUIET)
         for detail in result.answer.details[:_DETAILS]:
-            yield from sentence(detail, width, 7, paint.QUIET)
+            yield from sentence(say.text(detail), width, 7, paint.QUIET)
 
 
 def _skipped(results: List[Result], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield the reasons, each with the checks that it holds for."""
     reasons: Dict[str, List[str]] = {}
     for result in results:
-        reasons.setdefault(result.answer.saw, []).append("%s %s" % (result.check.id, result.check.slug))
+        reasons.setdefault(say.text(result.answer.saw), []).append("%s %s" % (result.check.id, result.check.slug))
     if reasons:
         yield StyledLine("")
         yield StyledLine(say("skipped"), paint.STRONG)

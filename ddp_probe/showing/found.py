@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
@@ -17,13 +17,14 @@ from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.text import Text
 from ddp_probe.wording.words import named
 
 _CONSEQUENCES = 6  # Maximum consequences shown.
 _GROUPS = 8  # Maximum groups of evidence shown.
 _PLACES, _LONGEST = 4, 1000  # Maximum folders of a run, and characters of their names, that a command to copy has.
 _NUMBER = re.compile(r"\d+")
-_BEGIN = re.compile(r"[Rr]ank (\d+|LOCAL_RANK|RANK)(?:: | )(?=\S)")
+_BEGIN = re.compile(r"[Rr]ank (\d+|LOCAL_RANK|RANK)(?:: | |：)(?=\S)")
 _SiteKey = Optional[Tuple[str, int, str]]
 
 
@@ -41,7 +42,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
     if finding.consequences:
         yield StyledLine("  " + say("what followed from it"), STRONG)
         for text in finding.consequences[:_CONSEQUENCES]:
-            yield from item(paths(text), width)
+            yield from item(paths(say.text(text)), width)
         yield from more(len(finding.consequences) - _CONSEQUENCES, say)
     yield from _hint(finding, diagnosis.run, width, say)
 
@@ -66,11 +67,15 @@ def _short(place: str) -> str:
 
 
 def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0, say: Language = ENGLISH) -> Iterator[StyledLine]:
-    """Yield what the user needs first: the verdict, the line, and the change; in another language below the rule's title and its remedy."""
+    """Yield what the user needs first: the verdict, the line, and the change.
+
+    What is not in the reader's language stands below the rule's title, and below its remedy.
+    """
     rule = _rule(finding)
-    if say is not ENGLISH and rule is not None:
+    verdict = say.text(finding.verdict)
+    if say is not ENGLISH and rule is not None and not say.has(finding.verdict):
         yield from sentence(say.of(rule, "title"), width, style=STRONG)
-    yield from sentence(paths(finding.verdict), width)
+    yield from sentence(paths(verdict), width)
     if finding.confidence != HIGH:
         yield from sentence(weaker(finding, diagnosis, say), width, style=QUIET)
     yield StyledLine("")
@@ -80,12 +85,10 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
         yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
-    general = say.of(rule, "remedy") if rule is not None else ""
-    translated = rule is not None and general != rule.remedy
-    if translated:
-        yield from paragraph(general, width, 4, GOOD)
-    if rule is None or not translated or finding.remedy != rule.remedy:
-        yield from paragraph(paths(finding.remedy), width, 4, GOOD)
+    remedy = say.text(finding.remedy)
+    if say is not ENGLISH and rule is not None and not say.has(finding.remedy):
+        yield from paragraph(say.of(rule, "remedy"), width, 4, GOOD)
+    yield from paragraph(paths(remedy), width, 4, GOOD)
     yield from _changes(finding, diagnosis.run, width, context, say)
     if finding.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)
@@ -146,7 +149,7 @@ def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optio
         sites.setdefault((evidence.site.file, evidence.site.line, evidence.site.function) if evidence.site else None, []).append(evidence)
     left = _GROUPS
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != shown):  # the line in the frame needs no heading
-        groups = grouped(items, run, paths)
+        groups = grouped(items, run, paths, say)
         framed = site is not None and site[:2] == shown
         if site is not None and not framed and left > 0:
             yield from sentence(say("at %s") % _at(Site(*site), paths, say), width, 4, STRONG)
@@ -168,7 +171,7 @@ def log_line(at: LogLine, run: Run) -> str:
     return "%s:%d" % (inventory.near(at.file, run), at.line)
 
 
-def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) -> List[EvidenceGroup]:
+def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None, say: Language = ENGLISH) -> List[EvidenceGroup]:
     """Merge texts that differ only in the rank's number, which is then shown as LOCAL_RANK or RANK."""
     processes = {process.file: process for process in run.processes if process.rank is not None}
     templates: Dict[str, List[Evidence]] = {}
@@ -180,7 +183,8 @@ def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) 
             numbers = {processes[evidence.file].rank or 0 for evidence in those if evidence.file in processes}
             if paths is not None:
                 paths.log(those[0].file, run)  # The others are not shown.
-            groups.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(evidence.file, evidence.line) for evidence in those]))
+            places = [LogLine(evidence.file, evidence.line) for evidence in those]
+            groups.append(EvidenceGroup(_once(say.text(text), numbers), sorted(numbers), places))
     return groups
 
 
@@ -199,12 +203,26 @@ def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[
         exact.setdefault(evidence.text, []).append(evidence)
     if len(exact) < 2 or not all(evidence.file in processes for evidence in alike):
         return exact
-    columns = list(zip(*[_NUMBER.findall(evidence.text) for evidence in alike]))
-    words = [_word(column, alike, processes) for column in columns]
-    if "" in words:
+    words_of = {}
+    for column in zip(*[_NUMBER.findall(evidence.text) for evidence in alike]):
+        words_of[column] = _word(column, alike, processes)
+    if "" in words_of.values():
         return exact
+    return {_in_common([evidence.text for evidence in alike], words_of): alike}
+
+
+def _in_common(texts: Sequence[Any], words_of: Dict[Tuple[str, ...], str]) -> Any:
+    """Return one text for several that differ only in numbers, with a word for each column of numbers."""
+    first = texts[0]
+    if isinstance(first, Text) and all(isinstance(text, Text) and text.template == first.template for text in texts):
+        values = {name: _in_common([text.values[name] for text in texts], words_of) for name in first.values}
+        return Text(first.template, values)
+    written = [str(text) for text in texts]
+    if len(set(written)) == 1:
+        return first
+    words = [words_of[column] for column in zip(*map(_NUMBER.findall, written))]
     replacements = iter(words)
-    return {_NUMBER.sub(lambda _: next(replacements), alike[0].text): alike}
+    return _NUMBER.sub(lambda _: next(replacements), written[0])
 
 
 def _word(column: Sequence[str], alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> str:

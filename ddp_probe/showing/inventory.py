@@ -48,7 +48,7 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
         yield "clocks", say("the hosts' clocks are %.3f s apart; all times are aligned to one clock") % run.inventory.clock_spread
     for note in run.inventory.notes:
-        yield "note", bundled.shown(note)
+        yield "note", bundled.shown(say.text(note))
     if run.is_newest and not run.running and age(run) > _OLD:
         yield "note", say("no path was given, so this is the newest run; a job that was started since has left none: python -m ddp_probe status")
 

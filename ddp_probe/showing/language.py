@@ -1,72 +1,63 @@
-"""The language that a person reads: DDP_PROBE_LANG, else the locale. What programs read, and what a traced process writes, is in English.
+"""The language that a person reads: DDP_PROBE_LANG, else the locale. What programs read, and what a traced process writes, is in English."""
 
-Each language but English, which is in the code, is one file in languages/.
-"""
-
-import json
 import os
 import re
-from functools import lru_cache
 from typing import Any, Dict, Mapping, NamedTuple, Optional, TextIO
 
 from ddp_probe.shared import settings
-from ddp_probe.shared.regular_files import open_text
+from ddp_probe.showing import catalogue
+from ddp_probe.wording.text import Text, templates, write
 
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables of the locale, in the order in which they decide; an empty one counts as unset."""
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
-_MORE = re.compile(r" and (\d+) more groups?$")  # What diagnose.words.spans leaves out.
-
-
-class Translated(NamedTuple):
-    """A text of a rule or of a check in another language, with the digest of the English text that it translates."""
-
-    digest: str
-    text: str
-
-
-class Translations(NamedTuple):
-    """The content of a language's file: the labels of the pages by the English ones, and the texts of rules and checks by ID.FIELD."""
-
-    labels: Dict[str, str]
-    texts: Dict[str, Translated]
+_PLACE, _WORD = re.compile(r"\{\w*[^{}]*\}"), re.compile("[a-z]{2}")
+_MORE = re.compile(r" and (\d+) more groups?$")  # What words.spans leaves out.
 
 
 class Language(NamedTuple):
-    """One language: its labels, and the texts of a rule or a check."""
+    """One language: it gives each text of a page, of a rule and of a run in its own words; what it lacks is English."""
 
     name: str
 
     @property
-    def translations(self) -> Translations:
-        """Return what the file of this language holds; it is read when it is first needed."""
-        return _translations(self.name)
+    def translations(self) -> Dict[str, str]:
+        """Return what the files of this language hold, by the English texts; they are read when they are first needed."""
+        return catalogue.translations(self.name)
 
     def __call__(self, label: str) -> str:
-        """Return a label of a page, or a form with places for names and numbers; without a translation it is the English one."""
-        return self.translations.labels.get(label, label)
+        """Return a label of a page, a form with places for names and numbers, or a template."""
+        return self.translations.get(label, label)
+
+    def text(self, text: str) -> str:
+        """Return what a run, a rule or a check says."""
+        return self(write(text, self.__call__))
+
+    def has(self, text: str) -> bool:
+        """Tell whether a text can be written in this language: it and all that it names, but for what has no words."""
+        known = self.translations
+        return all(template in known or not _WORD.search(_PLACE.sub("", template)) for template in templates(text)) and (
+            isinstance(text, Text) or text in known
+        )
 
     def who(self, ranks: str) -> str:
         """Return ranks as a page names them: rank 3, ranks 0-2, a process."""
-        if self is ENGLISH or ranks in self.translations.labels:
+        if self is ENGLISH or ranks in self.translations:
             return self(ranks)
         return "rank " + _MORE.sub(lambda match: self(" and %d more groups") % int(match.group(1)), ranks.partition(" ")[2])
 
     def state(self, text: str) -> str:
         """Return a phase or an end; what follows its first word, such as the type of an exception, stays."""
         word, gap, rest = text.partition(" ")
-        return self(text) if text in self.translations.labels else self(word) + gap + rest
+        return self(text) if text in self.translations else self(word) + gap + rest
 
     def of(self, page: Any, field: str) -> str:
-        """Return a text of a rule or a check; a text without a translation, or that has changed since it was translated, is English."""
-        english = str(getattr(page, field))
-        translated = self.translations.texts.get(key(page, field))
-        return translated.text if translated is not None and translated.text and translated.digest == digest(english) else english
+        """Return a text of a rule or a check."""
+        return self(str(getattr(page, field)))
 
     def counted(self, number: int, noun: str) -> str:
         """Return a number with its noun."""
         form = "%d " + noun
-        return self(form if form in self.translations.labels or number == 1 else form + "s") % number
+        return self(form if form in self.translations or number == 1 else form + "s") % number
 
 
 ENGLISH = Language("en")
@@ -86,35 +77,3 @@ def _shows_chinese(stream: Optional[TextIO]) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def key(page: Any, field: str) -> str:
-    """Return the name of a text in the file of a language."""
-    return "%s.%s" % (page.id, field)
-
-
-def digest(english: str) -> str:
-    """Return the digest by which a translation shows whether its English text has changed."""
-    import hashlib
-
-    return hashlib.sha256(english.encode("utf-8")).hexdigest()[:8]
-
-
-def path(name: str) -> str:
-    """Return the file of a language."""
-    return os.path.join(FOLDER, name + ".txt")
-
-
-@lru_cache(maxsize=None)
-def _translations(name: str) -> Translations:
-    translations = Translations({}, {})
-    if name == "en":
-        return translations
-    with open_text(path(name)) as lines:
-        for line in lines:
-            if line.startswith('"'):
-                translations.labels.update(json.loads("{%s}" % line))
-            elif not line.startswith("#") and line.strip():
-                text, was, chinese = [*line.rstrip("\n").split(" ", 2), "", ""][:3]
-                translations.texts[text] = Translated(was, chinese)
-    return translations

@@ -10,6 +10,7 @@ from ddp_probe.reading.model import Death, LoggedProcess, Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import size
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
@@ -175,7 +176,9 @@ def _record_after(process: LoggedProcess, call: "Optional[LoggedCall[Any]]") -> 
 
 
 def _how(name: str, is_open: bool, has_failed: bool) -> str:
-    return "in %s" % name if is_open else "%s failed" % name if has_failed else name
+    if is_open:
+        return say("in {name}", name=name)
+    return say("{name} failed", name=name) if has_failed else name
 
 
 def ending(process: LoggedProcess, run: Run) -> str:

@@ -2,13 +2,15 @@
 
 import functools
 import re
-from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe.showing import safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG
 from ddp_probe.showing.rank_state import RankState
+from ddp_probe.wording.text import Text
+from ddp_probe.wording.text import say as text_of
 from ddp_probe.wording.words import spans
 
 FEW = 8  # Up to this many ranks, devices are shown with their real numbers.
@@ -65,9 +67,14 @@ def last_events(rank_states: Sequence[RankState]) -> Dict[str, List[int]]:
     ranks_of: Dict[str, List[int]] = {}
     for state in rank_states:
         if state.last:
-            ranks = ranks_of.setdefault(state.last + (" at %s" % state.site if state.site else ""), [])
+            ranks = ranks_of.setdefault(event_of(state), [])
             ranks += [] if state.rank is None else [state.rank]
     return dict(sorted(ranks_of.items(), key=lambda item: -len(item[1])))
+
+
+def event_of(state: Union[RankState, StateRow]) -> Text:
+    """Return what ranks did last, and where."""
+    return text_of("{event}{where}", event=state.last, where=text_of(" at {place}", place=state.site) if state.site else "")
 
 
 def who(ranks: Sequence[int]) -> str:
@@ -188,7 +195,7 @@ def _columns(table: Table, say: Language) -> List[_Column]:
 
 
 def _last(row: StateRow) -> str:
-    return row.last + (" at %s" % row.site if row.site else "") or "-"
+    return event_of(row) if row.last else "-"
 
 
 def _texts(parts: Sequence[_Column]) -> List[str]:
@@ -224,12 +231,17 @@ def _list(parts: Sequence[_Column], table: Table, width: int) -> Iterator[Styled
             yield StyledLine(line, BAD if mark == "> " else "")
 
 
+def _event_line(event: str, ranks: List[int], events: int, say: Language) -> str:
+    """Return an event; with its ranks, unless it is that of all."""
+    return say.text(event) if events == 1 else say.who(who(ranks)) + say(": ") + say.text(event)
+
+
 def _last_events(rank_states: Sequence[RankState], width: int, say: Language) -> Iterator[StyledLine]:
     events = last_events(rank_states)
     if events:
         yield StyledLine(say("last event"), STRONG)
     for text, those in list(events.items())[:ROWS]:
-        for line in wrap(text if len(events) == 1 else say.who(who(those)) + say(": ") + text, width, "  ", "    "):
+        for line in wrap(_event_line(text, those, len(events), say), width, "  ", "    "):
             yield StyledLine(line)
     if len(events) > ROWS:
         yield StyledLine("  " + say("%d more; --json has every rank.") % (len(events) - ROWS), QUIET)

@@ -13,6 +13,7 @@ import msgspec
 from ddp_probe.shared.schema import CardLoad, CardsState
 from ddp_probe.showing import paint, ranks_table, safe
 from ddp_probe.showing.event_line import cut
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
@@ -99,78 +100,85 @@ _NEARLY_A_MINUTE = 55  # Seconds; the step that has not ended yet is missing.
 _Column = Tuple[str, List[str]]
 
 
-def table_lines(look: Look, run: str, width: int, most: int = ROWS) -> Iterator[StyledLine]:
+def table_lines(look: Look, run: str, width: int, most: int = ROWS, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page: what was looked at, the table, who stands out, what could not be read."""
     made = rows(look)
-    yield StyledLine(cut(_title(look, run), width), STRONG)
-    yield from _table(made[:most], width)
+    yield StyledLine(cut(_title(look, run, say), width), STRONG)
+    yield from _table(made[:most], width, say)
     if len(made) > most:
-        yield StyledLine("  %d more rows; --json has every rank." % (len(made) - most), QUIET)
-    yield from _why(made, width)
+        yield StyledLine("  " + say("%d more rows; --json has every rank.") % (len(made) - most), QUIET)
+    yield from _why(made, width, say)
     for path, why in list(look.problems.items())[:_PROBLEMS]:
-        yield StyledLine(cut(safe.line("%s: %s" % (os.path.basename(path), why)), width), WARN)
+        yield StyledLine(cut(safe.line(os.path.basename(path) + say(": ") + say.text(why)), width), WARN)
     if len(look.problems) > _PROBLEMS:
-        yield StyledLine("%d more files could not be read." % (len(look.problems) - _PROBLEMS), WARN)
+        yield StyledLine(say("%d more files could not be read.") % (len(look.problems) - _PROBLEMS), WARN)
 
 
-def _title(look: Look, run: str) -> str:
-    count = len(look.ranks)
-    return safe.line("%s  %s, %d rank%s%s" % (clock(look.when), run, count, "" if count == 1 else "s", ", all ended" if look.over else ""))
+def _title(look: Look, run: str, say: Language) -> str:
+    over = say(", all ended") if look.over else ""
+    return safe.line("%s  %s%s%s%s" % (clock(look.when), run, say(", "), say.counted(len(look.ranks), "rank"), over))
 
 
-def _table(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
+def _table(made: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield the table; if it is too wide, the group and then the speed are left out, then lines are cut."""
-    parts = _columns(made)
+    parts = _columns(made, say)
     for name in ("group", "waited", "steps/s"):
-        if max(map(safe.width, _texts(parts)), default=0) + 2 > width:
+        if max(map(safe.width, _texts(parts, say)), default=0) + 2 > width:
             parts = [part for part in parts if part[0] != name]
-    head, *texts = _texts(parts)
+    head, *texts = _texts(parts, say)
     yield StyledLine("  " + cut(head, width - 2), STRONG)
     for row, text in zip(made, texts):
         styled = StyledLine(("> " if row.why else "  ") + cut(text, width - 2), BAD if row.why else "")
         yield linked(styled, safe.line(_short(row.site)), row.site.rpartition(":")[0])
 
 
-def _columns(made: Sequence[Row]) -> List[_Column]:
+def _columns(made: Sequence[Row], say: Language) -> List[_Column]:
     groups = [row.group for row in made]
     found: List[_Column] = [
         ("ranks", [ranks_table.few(row.ranks) for row in made]),
-        ("state", [row.state for row in made]),
+        ("state", [say.state(row.state) for row in made]),
         ("phase", [row.phase for row in made]),
         ("call", [row.call for row in made]),
         ("group", groups if len(set(groups)) > 1 else []),
         ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
         ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
         ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
-        ("waited", [_waited(row.waited) for row in made]),
+        ("waited", [_waited(row.waited, say) for row in made]),
         ("line", [_short(row.site) for row in made]),
     ]
     return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]
 
 
-def _waited(waited: Optional[Waited]) -> str:
+def _waited(waited: Optional[Waited], say: Language) -> str:
     """Return the share of the last minute; of how many seconds it is, if the steps that are kept reach back less far."""
     if waited is None:
         return ""
-    return "%d%%%s" % (round(100 * waited.share), " of %s" % duration(waited.seconds) if waited.seconds < _NEARLY_A_MINUTE else "")
+    return "%d%%%s" % (round(100 * waited.share), say(" of %s") % duration(waited.seconds) if waited.seconds < _NEARLY_A_MINUTE else "")
 
 
-def _texts(parts: Sequence[_Column]) -> List[str]:
-    names, cells = [name for name, _ in parts], [cells for _, cells in parts]
+def _texts(parts: Sequence[_Column], say: Language) -> List[str]:
+    names, cells = [say(name) for name, _ in parts], [cells for _, cells in parts]
     return columns([names, *zip(*cells)])
 
 
-def _why(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
+def _why(made: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield why ranks stand out; equal reasons share a sentence."""
     said: Dict[str, List[int]] = {}
     for row in made:
         if row.why:
             said.setdefault(row.why, []).extend(row.ranks)
     for why, those in list(said.items())[:_SENTENCES]:
-        for line in wrap(ranks_table.sentence(those, why), width, "", "  "):
+        for line in wrap(_sentence(those, why, say), width, "", "  "):
             yield StyledLine(line, BAD)
     if len(said) > _SENTENCES:
-        yield StyledLine("%d more reasons; --json has them." % (len(said) - _SENTENCES), QUIET)
+        yield StyledLine(say("%d more reasons; --json has them.") % (len(said) - _SENTENCES), QUIET)
+
+
+def _sentence(ranks: Sequence[int], why: str, say: Language) -> str:
+    """Return what is true of these ranks; English puts the verb of the predicate into the plural."""
+    if say is ENGLISH:
+        return ranks_table.sentence(ranks, why)
+    return "%s %s" % (say.who(ranks_table.who(ranks)), say.text(why))
 
 
 def _short(site: str) -> str:
@@ -193,12 +201,14 @@ def duration(seconds: float) -> str:
 _LINES = 16
 
 
-def card_lines(state: CardsState, width: int) -> Iterator[StyledLine]:
+def card_lines(state: CardsState, width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield a line for each card, or what the tool printed if that is not known as data."""
     if state.problem:
         yield StyledLine(cut(safe.line(state.problem), width), WARN)
     if state.cards:
-        head, *texts = columns([("card", "load", "memory", "heat", "processes", "state"), *map(_card_cells, state.cards)])
+        head, *texts = columns(
+            [tuple(say(word) for word in ("card", "load", "memory", "heat", "processes", "state")), *map(_card_cells, state.cards)]
+        )
         yield StyledLine(cut("%s  (%s)" % (head, state.tool), width), STRONG)
         for card, text in zip(state.cards, texts):
             yield StyledLine(cut(text, width), WARN if _trouble(card) else "")
@@ -237,13 +247,13 @@ def redraws() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]]) -> int:
+def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]], say: Language) -> int:
     """Look until the job has ended, or until Ctrl-C, as for each command; the last table stays on the screen."""
     drawn = 0
     while True:
         began = time.process_time()
         look = live.look()
-        drawn = _draw([*table_lines(look, run, _width(), _rows()), *below(_width())], drawn)
+        drawn = _draw([*table_lines(look, run, _width(), _rows(), say), *below(_width())], drawn)
         if look.over:
             return 0
         time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))

@@ -5,9 +5,10 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading import job_source
 from ddp_probe.reading.whole_ledger import LedgerSite
-from ddp_probe.standing.conditions import RANK
+from ddp_probe.shared.schema import Site
+from ddp_probe.standing.conditions import RANK, hint_of
 from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError
-from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees, called
+from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees, called, own_nodes
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CALLERS = 200  # Places that call a function of one name.
@@ -18,6 +19,14 @@ class Decision(NamedTuple):
 
     line: int
     on_rank: bool
+
+
+class Condition(NamedTuple):
+    """The innermost `if` that a line is in the body of."""
+
+    line: int
+    text: str
+    hint: str  # What it depends on, as of a statement that decides.
 
 
 class _Place(NamedTuple):
@@ -125,6 +134,23 @@ def tree(file: str) -> Optional[ast.AST]:
         return ast.parse(job_file.text) if job_file is not None else None
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def condition(site: Site, when: float) -> Optional[Condition]:
+    """Return what led to a line, by the source as it was then; None if the line is in no body of an `if`, or the source is not here."""
+    module = SourceTrees(when).unchanged(site.file)
+    function = module.holding(site.line) if module is not None else None
+    if module is None or function is None:
+        return None
+    around = [node for node in own_nodes(ast.iter_child_nodes(function)) if isinstance(node, ast.If) and _in_body(node, site.line)]
+    if not around:
+        return None
+    inner = max(around, key=lambda node: node.lineno)
+    return Condition(inner.lineno, "if %s" % module.said(inner.test), hint_of([inner.test], function, module))
+
+
+def _in_body(node: ast.If, line: int) -> bool:
+    return node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
 
 
 def rank_branch(site: Optional[LedgerSite]) -> Optional[int]:

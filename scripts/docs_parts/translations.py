@@ -1,19 +1,26 @@
-"""Says what the file of a language lacks: labels of the pages, and texts of rules and checks that are missing or translate another English text."""
+"""Says what the files of a language lack: labels of the pages, texts of rules and checks, and templates of what a run is told with."""
 
 import ast
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import ddp_probe
 from ddp_probe.judging import rule, rules
 from ddp_probe.judging.doctor import check, checks
-from ddp_probe.showing import brief_form, language, rank_state, ranks_table, rule_page
+from ddp_probe.showing import brief_form, catalogue, language, rank_state, ranks_table, rule_page
+from ddp_probe.showing.html.page_words import WORDS
 
 _PACKAGE = Path(ddp_probe.__file__).parent
-_OTHERS = {"starting", "a process", " and %d more groups"}
+_OTHERS = {"starting", "a process", " and %d more groups", ", "}
 _ENDS = {rank_state.ENDED, rank_state.RUNNING, rank_state.NO_END, rank_state.NO_FILE, "failed", "killed", "stopped", "exit"}
+_PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
+_TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")
+_PATTERN = re.compile(r"\\|\(\?|\{\d|%[sdr]")  # Of a regular expression, or of another form.
+_PAGES, _RUNS = ("showing", "cli"), ("judging", "standing", "reading", "wording")
+"""The rooms that ask for labels, and those that make texts of a run."""
 
 
 def texts() -> Iterator[Tuple[Any, str]]:
@@ -24,29 +31,78 @@ def texts() -> Iterator[Tuple[Any, str]]:
         yield from ((module.CHECK, field) for field in check.TEXTS)
 
 
+def messages() -> Dict[str, str]:
+    """Return every English text that a language can have, with the name of the place where it is."""
+    found = {str(getattr(page, field)): "%s.%s" % (page.id, field) for page, field in texts()}
+    for label in sorted(labels()):
+        found.setdefault(label, "a page")
+    for template, file in templates():
+        found.setdefault(template, file)
+    return found
+
+
 def labels() -> Set[str]:
     """Return the English labels of all pages."""
-    return _asked() | _tables()
+    return {text for text, _ in _said(_PAGES)} | _tables()
 
 
-def _asked() -> Set[str]:
-    """Return the words that pages ask for by name: say("…"), and say.counted(number, "…")."""
-    words: Set[str] = set()
-    for call in _calls():
-        parts = [call.args[0]] if isinstance(call.func, ast.Name) and call.func.id == "say" else []
-        counted = isinstance(call.func, ast.Attribute) and call.func.attr == "counted" and getattr(call.func.value, "id", "") == "say"
-        parts += [call.args[1]] if counted else []
-        for part in parts:
-            found = [node.value for node in ast.walk(part) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-            words.update("%d " + word if counted else word for word in found)
-    return words
+def templates() -> Iterator[Tuple[str, str]]:
+    """Yield the templates of what runs are told with, each with its file: of say(), of tables, and of a rule's Printed."""
+    yield from _said(_RUNS)
+    for path in _files(_RUNS):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        parts = {id(part) for node in ast.walk(tree) for part in _not_whole(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts and _is_template(node.value):
+                yield node.value, path.relative_to(_PACKAGE).as_posix()
+    for module in rules.modules():
+        for printed in module.RULE.printed:
+            yield from ((text, "%s, printed" % module.RULE.slug) for text in (printed.says, printed.next) if text)
 
 
-def _calls() -> Iterator[ast.Call]:
-    for path in sorted([*(_PACKAGE / "showing").glob("*.py"), *(_PACKAGE / "cli").glob("*.py")]):
+def _said(rooms: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:
+    """Yield the texts that the files of these rooms give to say(), and the numbers with nouns that they count."""
+    for path in _files(rooms):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                yield node
+            if isinstance(node, ast.Call) and node.args:
+                yield from ((text, path.relative_to(_PACKAGE).as_posix()) for text in _texts_of(node))
+
+
+def _files(rooms: Tuple[str, ...]) -> List[Path]:
+    return [path for room in rooms for path in sorted((_PACKAGE / room).rglob("*.py"))]
+
+
+def _texts_of(call: ast.Call) -> List[str]:
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    of = getattr(getattr(call.func, "value", None), "id", "")
+    if name in ("say", "translate") and not isinstance(call.args[0], ast.Subscript):
+        return _constants(call.args[0])
+    if name == "counted" and of == "say":
+        return ["%d " + word for word in _constants(call.args[1])]
+    if name == "counted" and not of and len(call.args) > 1:
+        nouns = [text for part in call.args[1:] for text in _constants(part)]
+        return ["{it} " + noun for noun in (nouns if len(nouns) > 1 else [*nouns, *(noun + "s" for noun in nouns)])]
+    return []
+
+
+def _not_whole(node: ast.AST) -> List[ast.expr]:
+    """Return the constants of a node that are a docstring, or a piece of a text."""
+    if isinstance(node, ast.Expr):
+        return [node.value]
+    return [node.left, node.right] if isinstance(node, ast.BinOp) else []
+
+
+def _is_template(text: str) -> bool:
+    return bool(_TEMPLATE.search(text)) and not _PATTERN.search(text)
+
+
+def _constants(part: ast.AST) -> List[str]:
+    return [node.value for node in ast.walk(part) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def constants() -> Set[str]:
+    """Return every text in the code: a label or a template can stand in a table, and be asked for by a name."""
+    return {text for path in _files((*_PAGES, *_RUNS)) for text in _constants(ast.parse(path.read_text(encoding="utf-8")))}
 
 
 def _tables() -> Set[str]:
@@ -61,28 +117,29 @@ def _tables() -> Set[str]:
         *_ENDS,
         *results,
         *degrees,
+        *(word for key, word in WORDS.items() if key != "lang"),
         ranks_table.NOTE,
         brief_form.GOOD_ORDER,
         *_OTHERS,
     }
 
 
-def lacking(say: language.Language) -> List[str]:
-    """Return what has to be written in the file of a language: for each text, the English one as a comment and the line to fill in."""
+def lacking(say: language.Language) -> Dict[str, str]:
+    """Return the texts that a language has no translation of, each with its place."""
     known = say.translations
-    lines = ["%s: %s" % (json.dumps(label), json.dumps("")) for label in sorted(labels()) if not known.labels.get(label)]
-    for each, field in texts():
-        english, key = str(getattr(each, field)), language.key(each, field)
-        was = known.texts.get(key, language.Translated("", ""))
-        if not was.text or was.digest != language.digest(english):
-            lines += ["# %s" % english, ("%s %s %s" % (key, language.digest(english), was.text)).rstrip()]
-    return lines
+    return {text: place for text, place in messages().items() if text not in known and _has_words(text)}
+
+
+def _has_words(text: str) -> bool:
+    """Tell whether there is something to translate: a text of marks and places has nothing, nor has a name such as device_ids."""
+    return bool(re.search("[a-z]", _PLACE.sub("", text))) and not re.fullmatch(r"[a-z]+(?:_[a-z]+)+", text)
 
 
 def told(say: language.Language) -> List[str]:
-    """Return the same for a person, below a sentence that names the file; nothing if nothing is lacking."""
-    lines = lacking(say)
-    number = sum(not line.startswith("#") for line in lines)
-    path = os.path.relpath(language.path(say.name), str(_PACKAGE.parent))
-    about = "%s lacks %d texts, or translates English ones that have changed since. Fill in these lines there, and remove the old ones:"
-    return [about % (path, number), *lines] if lines else []
+    """Return the same for a person, as entries to be filled in; nothing if nothing is lacking."""
+    missing = lacking(say)
+    folder = os.path.relpath(os.path.join(catalogue.FOLDER, say.name), str(_PACKAGE.parent))
+    lines = ["%s lacks %d texts. Fill in these entries in its files:" % (folder, len(missing))] if missing else []
+    for text, place in missing.items():
+        lines += ["", "#. %s" % place, "msgid %s" % json.dumps(text, ensure_ascii=False), 'msgstr ""']
+    return lines

@@ -1,6 +1,7 @@
 """How a rank left: by an exit call, an exception, a signal, or without a word; and the line that the report names. On written events."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any, List, Tuple
 
@@ -30,6 +31,24 @@ def test_an_exit_code_has_its_line() -> None:
     answer = judge(from_lines("\n".join([*good, _start(1), _line("process.end", 1, exit_code=3, site=_SITE)])))
     assert answer.verdict == "undecided"
     assert "exit code 3 without an exception that the probe saw, by the exit call at /train/train.py:31" in answer.undecided[0].because
+
+
+def test_an_exit_call_has_its_condition(tmp_path: Path) -> None:
+    """The `if` that led to an exit call is named; if it asks whether a value is finite, the next step is to find the rank that has it."""
+    job = tmp_path / "train.py"
+    source = "if not math.isfinite(value):\n    print(value)\n    sys.exit(1)\nelse:\n    sys.exit(2)\nif done:\n    sys.exit(3)\n"
+    job.write_text(source, encoding="utf-8")
+    os.utime(job, (1.0, 1.0))  # Before the run, which ends at 3 s.
+    answers = {}
+    for line in (3, 5, 7):
+        site = {**_SITE, "file": str(job), "line": line}
+        ends = [_line("process.end", rank, exit_code=1, site=site) for rank in (0, 1)]
+        (answers[line],) = judge(from_lines("\n".join([_start(0), _start(1), *ends]))).undecided
+    assert "by the exit call at %s:3, under 'if not math.isfinite(value)' in line 1." % job in answers[3].because
+    assert answers[3].next.startswith("Print the value before the ranks reduce it")
+    assert "under" not in answers[5].because
+    assert "under 'if done' in line 6." in answers[7].because
+    assert "Print the value" not in answers[5].next + answers[7].next
 
 
 def test_who_left_early_has_its_line() -> None:

@@ -10,7 +10,9 @@ import pytest
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.ledger_text import START
 from ddp_probe.reading.load_run import from_lines
+from ddp_probe.shared.schema import Site
 from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.showing.source import own_line
 
 
 def _event(name: str, rank: int, **more: Any) -> str:
@@ -255,6 +257,53 @@ def test_what_runs_at_exit_is_no_step_of_the_program(tmp_path: Path) -> None:
     by = "by the exit call at %s:15, in an except clause that had caught URLError" % job
     assert by in finding.verdict
     assert _slugs(_of([line for line in lines if "process.exit" not in line]))[:1] == ["calls-out-of-step"]
+
+
+_LEAVES = """import torch.distributed as dist
+
+
+def cleanup():
+    dist.barrier()
+
+
+def load():
+    try:
+        download()
+    except Exception:
+        exit()
+
+
+def fit(model, loader, optimizer):
+    for number, batch in enumerate(loader):
+        model(batch).backward()
+        if is_good(batch):
+            optimizer.step()
+    load()
+"""
+
+
+def test_what_runs_at_exit_is_not_where_a_rank_left(tmp_path: Path) -> None:
+    """A rank that an exit call ends is shown with that call, and not with the barrier of its cleanup, as the place at which it left the others."""
+    job = tmp_path / "train.py"
+    job.write_text(_LEAVES, encoding="utf-8")
+    turn = ["%s at '%s:%d:fit' via '%s:30'" % (name, job, line, job) for name, line in (("dataloader", 16), ("forward", 17), ("backward", 17))]
+    call = {"file": str(job), "line": 12, "function": "load"}
+    log = [
+        _stands(0, (str(job), 30, "<module>"), (str(job), 17, "fit")),
+        _event("process.exit", 1, exit_code=0, site=call, mono_ns=int((START + 0.11) * 1e9)),
+        _stands(1, (str(job), 5, "cleanup")),
+        *["ledger 0-1 " + entry for entry in turn * 3],
+        *["ledger 0 " + entry for entry in turn[:2]],
+        "ledger 0 %s open" % turn[2],
+        "ledger 1 barrier at '%s:5:cleanup' open" % job,
+    ]
+    (finding,) = _of(log).findings
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert (own_line(finding) or Site("", 0)).line == 12
+    assert "left the others" not in finding.verdict
+    before = log[1].replace('"mono_ns": %d' % int((START + 0.11) * 1e9), '"mono_ns": %d' % int((START + 1) * 1e9))
+    (finding,) = _of([log[0], before, *log[2:]]).findings
+    assert "Rank 1 left the others" in finding.verdict
 
 
 def test_the_table_shows_no_card_that_is_not_there() -> None:

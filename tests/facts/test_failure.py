@@ -95,6 +95,20 @@ def test_long_lines_keep_both_ends():
     assert "planted" not in found
 
 
+def test_a_long_traceback_in_a_message_keeps_its_frames():
+    """Of a worker's traceback, which a DataLoader sends as text, each frame stays; its source and carets make room for them."""
+    frame = '  File "/env/site-packages/torch/module.py", line %d, in _call\n    return call(*args)\n           ^^^^^^^^^^^\n'
+    frames = [frame % line for line in range(20)]
+    frames.insert(12, '  File "/work/container.py", line 100, in forward\n    sample = transform(sample)\n')
+    text = "Caught NotImplementedError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n%sNotImplementedError\n"
+    said = failure(RuntimeError(text % "".join(frames))).message
+    assert said.count('  File "') == 21
+    assert '  File "/work/container.py", line 100, in forward\n  File' in said
+    assert said.endswith("NotImplementedError\n")
+    plain = "wrong keys:\n" + "    head.weight\n" * 200
+    assert "    head.weight\n    head.weight" in failure(RuntimeError(plain)).message
+
+
 def test_what_the_cause_says():
     """An exception that was raised from another one carries that one's words; one that was raised during another one does not."""
 

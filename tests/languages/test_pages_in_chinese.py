@@ -26,7 +26,7 @@ WEAKER = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."
 )
 OPEN = '{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}'
-LABELS = CHINESE.translations.labels
+LABELS = CHINESE.translations
 RULES = {rule_of(module).slug: rule_of(module) for module in modules()}
 # Words of a page that also stand in what a run says of itself.
 _OF_RUNS = {"rank", "init", "failed", "host", "card", "file", "exit", "low", "clear", "at %s", "killed", "stopped", "read"}
@@ -67,7 +67,7 @@ def test_the_three_verdicts_are_in_chinese(diagnoses: List[Diagnosis]) -> None:
     assert "仅依据打印出的文本，证据较弱。" in pages[-2]
     assert "无法判定：没有规则能给出原因，因为" in pages[-1]
     assert "  - Rank 1 left no file, of 2 expected." in pages[-1]
-    assert "\n    next: " in pages[-1]  # In the language of the sentence behind it.
+    assert "\n    下一步：" in pages[-1]
 
 
 def test_ranks_stay_ranks() -> None:

@@ -51,16 +51,16 @@ def test_a_rule_by_words(checkout: Any, repo: Path) -> None:
 
 
 def test_a_release_waits_for_the_texts_in_another_language(checkout: Any) -> None:
-    """A new rule is in English on the Chinese page; --release refuses it until its lines are filled in, and again if the English text changes."""
+    """A new rule is in English on the Chinese page; --release refuses it until its entries are filled in, and again if the English text changes."""
     checkout.made("rule", "saved-too-soon", "--by-words")
-    page, file = checkout.root / "docs" / "rules.zh-CN.md", checkout.root / "ddp_probe" / "showing" / "languages" / "zh.txt"
+    page, folder = checkout.root / "docs" / "rules.zh-CN.md", checkout.root / "ddp_probe" / "showing" / "languages" / "zh"
     assert "\nAn exception says saved-too-soon.\n" in page.read_text(encoding="utf-8")
     refused = checkout.run("scripts/render_docs", "--release")
     assert refused.returncode == 1
     first, *lines = refused.stdout.splitlines()
-    assert first.startswith("ddp_probe/showing/languages/zh.txt lacks 4 texts")
-    with file.open("a", encoding="utf-8") as target:
-        target.write("\n".join(line if line.startswith("#") else line + " 有异常的内容是 saved-too-soon。" for line in lines) + "\n")
+    assert first.startswith("ddp_probe/showing/languages/zh lacks 4 texts")
+    translated = "\n".join('msgstr "有异常的内容是 saved-too-soon。"' if line == 'msgstr ""' else line for line in lines)
+    (folder / "new.po").write_text('msgid ""\nmsgstr "Language: zh_CN"\n%s\n' % translated, encoding="utf-8")
     assert checkout.run("scripts/render_docs").returncode == 0
     assert "\n有异常的内容是 saved-too-soon。\n" in page.read_text(encoding="utf-8")
     assert checkout.run("scripts/render_docs", "--release").returncode == 0
@@ -68,7 +68,7 @@ def test_a_release_waits_for_the_texts_in_another_language(checkout: Any) -> Non
     assert checkout.run("scripts/render_docs").returncode == 0
     again = checkout.run("scripts/render_docs", "--release")
     assert again.returncode == 1
-    assert [line.split(" ", 2)[2] for line in again.stdout.splitlines()[1:]] == ["failure says saved-too-soon.", "有异常的内容是 saved-too-soon。"]
+    assert [line for line in again.stdout.splitlines()[1:] if line.startswith("msgid")] == ['msgid "A failure says saved-too-soon."']
 
 
 def test_a_remedy_of_a_call_that_no_probe_watches(checkout: Any) -> None:

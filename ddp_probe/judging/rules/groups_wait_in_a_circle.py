@@ -8,7 +8,8 @@ from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.ledger_schema import ranks_of
 from ddp_probe.standing.splits import CIRCLE, Split
-from ddp_probe.wording.words import by_number, capital, named
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named
 
 _MOST = 8  # Waits that are reported.
 
@@ -28,30 +29,34 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, CIRCLE)
     if found is None or not only_waits(run):
         return
-    waits = [_wait(run, one) for one in found.circle]
+    waits = [_wait(run, split) for split in found.circle[:_MOST]]
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s. They wait in a circle, and the logs do not show which of them is wrong." % capital("; ".join(waits[:_MOST])),
-        evidence=[stands(run, one.here[0]) for one in found.circle[:_MOST]],
+        verdict=say(
+            "{waits:capital}. They wait in a circle, and the logs do not show which of them is wrong.",
+            waits=listed(waits, by="; "),
+        ),
+        evidence=[stands(run, split.here[0]) for split in found.circle[:_MOST]],
         when=found.when,
-        remedy="Let all ranks use their groups in the same order, for example sorted by ranks: first %s." % ", then ".join(_groups(found)[:4]),
+        remedy=say(
+            "Let all ranks use their groups in the same order, for example sorted by ranks: first {groups}.",
+            groups=listed(_groups(found)[:4], by=", then "),
+        ),
         explains=explained(run),
         confidence=MEDIUM,
     )
 
 
-def _wait(run: Run, one: Split) -> str:
-    here, ranks = named(one.here), one.group.ranks if one.group is not None else ""
-    return "%s %s %s in the group of ranks %s, and %s for %s" % (
-        here,
-        by_number(one.here, "is", "are"),
-        standings_of(run).ranks[one.here[0]].where(),
-        ranks,
-        by_number(one.here, "waits", "wait"),
-        named(one.there),
+def _wait(run: Run, split: Split) -> Text:
+    return say(
+        "{here} {here:is|are} {where} in the group of ranks {group}, and {here:waits|wait} for {there}",
+        here=named(split.here),
+        where=standings_of(run).ranks[split.here[0]].where(),
+        group=split.group.ranks if split.group is not None else "",
+        there=named(split.there),
     )
 
 
-def _groups(found: Split) -> List[str]:
-    found_in = {one.group.ranks for one in found.circle if one.group is not None}
-    return ["that of ranks %s" % ranks for ranks in sorted(found_in, key=ranks_of)]
+def _groups(found: Split) -> List[Text]:
+    groups = {split.group.ranks for split in found.circle if split.group is not None}
+    return [say("that of ranks {ranks}", ranks=ranks) for ranks in sorted(groups, key=ranks_of)]

@@ -7,6 +7,8 @@ from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.judging.skews import Skew, compare
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed
 
 RULE = Rule(
     id="DDP811",
@@ -43,14 +45,22 @@ def check(run: Run) -> Iterator[Finding]:
         return
     guilty = set(skew.ranks)
     hosts = sorted({process.host for process in ranks if process.rank in guilty})
-    evidence = [
-        line(LogLine(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank]))
-        for process in ranks
-        if process.rank in skew.odd
-    ]
+    verdict = say("The hosts differ in their accelerators: {values}.", values=skew.told(say("none")))
+    if hosts:
+        verdict = say(
+            "The hosts differ in their accelerators: {values} ({hosts}).",
+            values=skew.told(say("none")),
+            hosts=listed(hosts[:4]),
+        )
+    evidence = []
+    for process in ranks:
+        if process.rank in skew.odd:
+            cards = skew.all[process.rank]
+            text = say("rank {rank} on {host}: {cards}", rank=process.rank, host=process.host, cards=cards)
+            evidence.append(line(LogLine(process.file, 1), text))
     yield RULE.found(
         ranks=skew.ranks,
-        verdict="The hosts differ in their accelerators: %s%s." % (skew.told("none"), " (%s)" % ", ".join(hosts[:4]) if hosts else ""),
+        verdict=verdict,
         evidence=evidence[:4],
         when=min(process.start_when or process.last_when for process in ranks),
         severity=WARNING,

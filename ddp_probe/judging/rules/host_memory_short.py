@@ -5,7 +5,8 @@ from typing import Dict, Iterator, List
 from ddp_probe.judging.memory import NearLimit, near_limits, system
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
 from ddp_probe.reading.model import LoggedProcess, Run
-from ddp_probe.wording.words import capital, size
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import size
 
 RULE = Rule(
     id="DDP231",
@@ -33,28 +34,36 @@ def check(run: Run) -> Iterator[Finding]:
     for process in run.processes if hosts else ():
         hosts.get(process.host, []).append(process)
     for host, processes in hosts.items():
-        for one in near_limits(run)[host]:
-            yield _finding(processes, one, (_of_group if one.what == "host" else _of_shm)(host or "the host", one, processes))
+        for near in near_limits(run)[host]:
+            what = _of_group if near.what == "host" else _of_shm
+            yield _finding(processes, near, what(host or say("the host"), near, processes))
 
 
-def _of_group(host: str, near: NearLimit, processes: List[LoggedProcess]) -> str:
+def _of_group(host: str, near: NearLimit, processes: List[LoggedProcess]) -> Text:
     own = sum(max((state.anonymous or 0 for _, state in system(process)), default=0) for process in processes)
-    return "the control group on %s uses %s of %s, not counting the file cache; its ranks themselves have used up to %s" % (
-        host,
-        size(near.used),
-        size(near.there),
-        size(own),
+    return say(
+        "the control group on {host} uses {used} of {limit}, not counting the file cache; its ranks themselves have used up to {own}",
+        host=host,
+        used=size(near.used),
+        limit=size(near.there),
+        own=size(own),
     )
 
 
-def _of_shm(host: str, near: NearLimit, _: List[LoggedProcess]) -> str:
-    return "the shared memory (/dev/shm) of %s has %s of %s free" % (host, size(near.there - near.used), size(near.there))
+def _of_shm(host: str, near: NearLimit, _: List[LoggedProcess]) -> Text:
+    free = near.there - near.used
+    return say(
+        "the shared memory (/dev/shm) of {host} has {free} of {limit} free",
+        host=host,
+        free=size(free),
+        limit=size(near.there),
+    )
 
 
-def _finding(processes: List[LoggedProcess], near: NearLimit, what: str) -> Finding:
+def _finding(processes: List[LoggedProcess], near: NearLimit, what: Text) -> Finding:
     return RULE.found(
         ranks=[process.rank for process in processes if process.rank is not None],
-        verdict="%s, at '%s' of rank %s." % (capital(what), near.call.begin.when, near.process.rank),
-        evidence=[shown(near.call, "%.0f %% are in use" % (100 * near.share))],
+        verdict=say("{what:capital}, at '{when}' of rank {rank}.", what=what, when=near.call.begin.when, rank=near.process.rank),
+        evidence=[shown(near.call, say("{share:.0f} % are in use", share=100 * near.share))],
         when=near.call.when,
     )

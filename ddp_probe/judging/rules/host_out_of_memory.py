@@ -8,7 +8,8 @@ from ddp_probe.judging.who import deaths
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import subject
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import named
 
 _SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
 # If another process failed, stopped waiting or was interrupted, then a launcher, a scheduler or a person may have sent the signal.
@@ -138,9 +139,16 @@ def _killed(run: Run) -> Iterator[Finding]:
         first, last = counts[0], counts[-1]
         yield RULE.found(
             ranks=ranks,
-            verdict="%s killed by the kernel for lack of memory: %s on %s was used up, and the kernel's count of such kills rose from %d to %d."
-            % (subject(ranks, "was", "were"), _used_up(run, host), host or "the host", first.kills, last.kills),
-            evidence=[shown(each.call, "oom_kills is %d" % each.kills) for each in (first, last)],
+            verdict=say(
+                "{who:capital} {who:was|were} killed by the kernel for lack of memory: {memory} on {host} was used up, "
+                "and the kernel's count of such kills rose from {before} to {after}.",
+                who=named(ranks),
+                memory=_used_up(run, host),
+                host=host or say("the host"),
+                before=first.kills,
+                after=last.kills,
+            ),
+            evidence=[shown(counted.call, say("oom_kills is {count}", count=counted.kills)) for counted in (first, last)],
             when=last.call.when,
             explains=[failure for failure in run.failures if failure.consequence],
         )
@@ -170,6 +178,8 @@ def _states(run: Run, host: str) -> Iterator[Tuple["LoggedCall[schema.DeviceStat
             yield call, call.begin.system
 
 
-def _used_up(run: Run, host: str) -> str:
+def _used_up(run: Run, host: str) -> Text:
     limits = [system.memory_limit for _, system in _states(run, host) if system.memory_limit is not None]
-    return "the control group's %.1f GiB" % (limits[-1] / (1 << 30)) if limits else "the memory"
+    if not limits:
+        return say("the memory")
+    return say("the control group's {limit:.1f} GiB", limit=limits[-1] / (1 << 30))

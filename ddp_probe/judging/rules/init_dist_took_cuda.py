@@ -4,11 +4,13 @@ import re
 from typing import Iterator
 
 from ddp_probe.judging import own_group
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import named
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, named, quoted
 
 RULE = Rule(
     id="DDP201",
@@ -32,6 +34,8 @@ RULE = Rule(
     yields_to=("init-failure-swallowed",),
 )
 
+_ASKS_FOR_NONE = say("It does not ask for another accelerator.")
+
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the init_dist calls that failed in torch.cuda.set_device."""
@@ -48,18 +52,28 @@ def check(run: Run) -> Iterator[Finding]:
     assert process is not None
     who = [each.rank for each, _ in lost if each.rank is not None]
     sets = [call for call in failure.calls if isinstance(call.begin, schema.SetDevice)]
-    line = sets[0].begin.through[-1] if sets and sets[0].begin.through else None
-    place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
-    because = first.begin.branch_because or "It does not ask for another accelerator."
+    frame = sets[0].begin.through[-1] if sets and sets[0].begin.through else None
+    inside = None
+    if frame is not None:
+        inside = schema.Site(frame.file.rpartition("site-packages/")[2], frame.line, frame.function)
+    because = quoted(first.begin.branch_because) if first.begin.branch_because else _ASKS_FOR_NONE
     yield RULE.found(
         ranks=who,
-        verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, but this host has no usable CUDA (%s). %s"
-        % (place, named(who), first.begin.backend or "unknown", said(failure), because),
-        evidence=[
-            *[shown(call, "branch %s: %s" % (call.begin.branch or "unknown", call.begin.branch_because)) for _, call in lost[:2]],
-            *[failed(each) for each, _ in lost[:2]],
-        ],
+        verdict=say(
+            "init_dist called torch.cuda.set_device{where} on {who}, with backend {backend}, but this host has no usable CUDA ({error}). {because}",
+            where=at(inside),
+            who=named(who),
+            backend=first.begin.backend or say("unknown"),
+            error=said(failure),
+            because=because,
+        ),
+        evidence=[*[_branch(call) for _, call in lost[:2]], *[failed(each) for each, _ in lost[:2]]],
         when=min(call.when for _, call in lost),
         change=own_group.instead_of_init_dist(process, first),
         explains=[each for each, _ in lost],
     )
+
+
+def _branch(call: "LoggedCall[schema.InitDist]") -> Evidence:
+    branch, because = call.begin.branch or say("unknown"), quoted(call.begin.branch_because)
+    return shown(call, say("branch {branch}: {because}", branch=branch, because=because))

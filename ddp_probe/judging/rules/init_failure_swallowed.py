@@ -9,6 +9,7 @@ from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, named, place
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
@@ -164,32 +165,41 @@ def check(run: Run) -> Iterator[Finding]:
     first = found[0]
     site = first.call.site
     where = place(site)
-    inside = " in %s" % site.function if site is not None and site.function else ""
+    inside = say(" in {function}", function=site.function) if site is not None and site.function else ""
     who = [one.process.rank for one in found if one.process.rank is not None]
     symptoms = [symptom for one in found for symptom in one.symptoms]
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
-    group = "with a process group that exists anyway" if first.group else "without a process group"
+    how = say("with a process group that exists anyway") if first.group else say("without a process group")
     yield RULE.found(
         ranks=who,
-        verdict="%s failed at %s%s on %s (%s), and the job caught it and continued %s; %s."
-        % (what, where, inside, named(who), said(first.failure), group, _outcome(symptoms)),
+        verdict=say(
+            "{call} failed at {where}{inside} on {who} ({error}), and the job caught it and continued {how}; {outcome}.",
+            call=what,
+            where=where,
+            inside=inside,
+            who=named(who),
+            error=said(first.failure),
+            how=how,
+            outcome=_outcome(symptoms),
+        ),
         evidence=[
-            *[failed(one.failure, "caught: %s" % said(one.failure)) for one in found[:3]],
+            *[failed(one.failure, say("caught: {error}", error=said(one.failure))) for one in found[:3]],
             *[failed(symptom) for symptom in symptoms[:1]],
         ],
         when=min(one.failure.when for one in found),
-        remedy=(
-            "If WORLD_SIZE is more than 1, do not catch the exception at %s%s: remove the try/except around it, or add a raise to it. "
-            "Then fix what it says: %s."
-        )
-        % (where, inside, said(first.failure)),
+        remedy=say(
+            "If WORLD_SIZE is more than 1, do not catch the exception at {where}{inside}: remove the try/except around it, or add a raise to it. "
+            "Then fix what it says: {error}.",
+            where=where,
+            inside=inside,
+            error=said(first.failure),
+        ),
         explains=[*[one.failure for one in found], *symptoms],
         severity=ERROR if symptoms else WARNING,
     )
 
 
-def _outcome(symptoms: List[Failed]) -> str:
+def _outcome(symptoms: List[Failed]) -> Text:
     if not symptoms:
-        return "each of these ranks then worked alone"
-    site = symptoms[0].site
-    return "what fails later%s follows from it" % at(site)
+        return say("each of these ranks then worked alone")
+    return say("what fails later{where} follows from it", where=at(symptoms[0].site))

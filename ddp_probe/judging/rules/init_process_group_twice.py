@@ -8,6 +8,7 @@ from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, sho
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import place
 
 RULE = Rule(
@@ -40,17 +41,20 @@ def check(run: Run) -> Iterator[Finding]:
     evidence = [_made(first)] if first is not None else []
     yield RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
-        verdict="init_process_group is called at %s although %s has made the default group."
-        % (place(second.site), place(first.site) if first is not None else "another call"),
+        verdict=say(
+            "init_process_group is called at {where} although {first} has made the default group.",
+            where=place(second.site),
+            first=place(first.site) if first is not None else say("another call"),
+        ),
         evidence=evidence + [failed(failure) for failure in found[:4]],
         when=found[0].when,
         change=[
             change.Instead(second.site, change.GROUP, "not torch.distributed.is_initialized()", (), ("torch.distributed",), "init_process_group"),
-            "Or remove one of the two calls.",
+            say("Or remove one of the two calls."),
         ],
         explains=found,
     )
 
 
 def _made(call: "LoggedCall[schema.InitProcessGroup]") -> Evidence:
-    return shown(call, "the default group is made here")
+    return shown(call, say("the default group is made here"))

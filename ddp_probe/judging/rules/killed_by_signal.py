@@ -3,16 +3,17 @@
 from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
-from ddp_probe.judging.waiting import last_seen, waited
+from ddp_probe.judging.waiting import last_done, waited
 from ddp_probe.judging.who import deaths, ranks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
-from ddp_probe.wording.words import capital, clock, named, subject
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import clock, listed, named
 
 _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # These come from a crash, not from another process.
 _KILL = "SIGKILL"
 _ENTRY = r"rank\s*:\s*(?P<rank>\d+) \(local_rank: \d+\)\s+exitcode\s*:\s*-"
 
-_WHO = "Find out who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log of the job."
+_WHO = say("Find out who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log of the job.")
 
 _TRACE = "Run it once with PYTHONFAULTHANDLER=1: it prints the line of the crash; a bus error in NCCL or in a DataLoader is a lack of /dev/shm."
 _RAY = (
@@ -119,16 +120,25 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     guilty = ranks(process for process, _ in killed)
     names = sorted({death.signal for _, death in killed})
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0) and len(guilty) > 1:
-        yield RULE.undecided(
-            "%s were all ended by %s, so it is not known which of them ended first." % (capital(named(guilty)), ", ".join(names)), then=_WHO
+        because = say(
+            "{who:capital} were all ended by {signals}, so it is not known which of them ended first.",
+            who=named(guilty),
+            signals=listed(names),
         )
+        yield RULE.undecided(because, then=_WHO)
         return
     process = killed[0][0]
     lost = [failure for failure in run.failures if failure.consequence or waited(failure)]
-    seen = last_seen(process).partition(" and was ended")[0]
+    ended = say(
+        "{who:capital} {who:was|were} ended by {signals}; rank {rank} {does}.",
+        who=named(guilty),
+        signals=listed(names),
+        rank=process.rank,
+        does=last_done(process),
+    )
     yield RULE.found(
         ranks=guilty,
-        verdict="%s ended by %s; rank %s %s.%s" % (subject(guilty, "was", "were"), ", ".join(names), process.rank, seen, _loss(lost)),
+        verdict=joined([ended, _loss(lost)]),
         evidence=[*_evidence(killed), *(failed(failure) for failure in lost[:2])],
         when=min(process.last_when for process, _ in killed),
         explains=lost,
@@ -148,28 +158,32 @@ def _own_failure(run: Run) -> bool:
 
 
 def _loss(lost: List[Failed]) -> str:
-    return " %s lost the connection at %s." % (capital(_losers(lost)), clock(lost[0].when)) if lost else ""
-
-
-def _losers(lost: List[Failed]) -> str:
-    return named(sorted({failure.rank for failure in lost if failure.rank is not None}))
+    if not lost:
+        return ""
+    losers = named([failure.rank for failure in lost if failure.rank is not None])
+    return say("{who:capital} lost the connection at {when}.", who=losers, when=clock(lost[0].when))
 
 
 def _evidence(killed: List[Tuple[LoggedProcess, Death]]) -> List[Evidence]:
-    told = [line(death.at, "exit code %s (%s)" % (death.exit_code, death.signal)) for _, death in killed[:2]]
-    return told + [line(process.last_at, "the last line of rank %s" % process.rank) for process, _ in killed[:2]]
+    exits = []
+    for _, death in killed[:2]:
+        exits.append(line(death.at, say("exit code {code} ({signal})", code=death.exit_code, signal=death.signal)))
+    return exits + [line(process.last_at, say("the last line of rank {rank}", rank=process.rank)) for process, _ in killed[:2]]
 
 
-def _remedy(signal: str, guilty: List[int]) -> str:
-    who = named(guilty)
+def _remedy(signal: str, guilty: List[int]) -> Text:
     if signal == _KILL:
-        return (
-            "Find out who killed %s: the kernel because memory ran out (dmesg -T | grep -i 'out of memory'; memory.events of the container), "
-            "a scheduler, or a person. If it was memory, use less of it there." % who
+        return say(
+            "Find out who killed {who}: the kernel because memory ran out (dmesg -T | grep -i 'out of memory'; memory.events of the container), "
+            "a scheduler, or a person. If it was memory, use less of it there.",
+            who=named(guilty),
         )
     if signal == "SIGBUS":
-        return (
+        return say(
             "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers. A file that is truncated while it is mapped causes "
             "SIGBUS too."
         )
-    return "Run with PYTHONFAULTHANDLER=1: %s then prints the line of the crash, which is in a native library." % who
+    return say(
+        "Run with PYTHONFAULTHANDLER=1: {who} then prints the line of the crash, which is in a native library.",
+        who=named(guilty),
+    )

@@ -10,7 +10,8 @@ from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
-from ddp_probe.wording.words import at, counted
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, counted, quoted
 
 _ACCELERATE = Expression(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
 _PROCESSES = Expression(r"--num[-_]processes[= ](\d{1,6})\b")
@@ -69,8 +70,16 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
     return [
         RULE.found(
             ranks=[],
-            verdict="accelerate launch was asked for %s, but started only one, which trains alone." % counted(count, "process", "processes"),
-            evidence=[line(LogLine(process.file, 1), "No rank is set, and the parent process is: %s" % " ".join(words))],
+            verdict=say(
+                "accelerate launch was asked for {asked}, but started only one, which trains alone.",
+                asked=counted(count, "process", "processes"),
+            ),
+            evidence=[
+                line(
+                    LogLine(process.file, 1),
+                    say("No rank is set, and the parent process is: {command}", command=quoted(" ".join(words))),
+                )
+            ],
             when=process.start_when,
             change=_several(process, words, count),
             severity=WARNING,
@@ -82,8 +91,10 @@ def _several(process: LoggedProcess, words: List[str], count: int) -> change.Cha
     """Return what starts several processes: with --cpu accelerate launch starts one, whatever it is asked for."""
     by_torchrun = "torchrun --nproc_per_node=%d %s" % (count, _program(process))
     if "--cpu" in words or not card_use.count(process):
-        return [change.LaunchCommand("ACCELERATE_USE_CPU=true " + by_torchrun), "accelerate launch starts several processes only with --multi_gpu."]
-    return [change.LaunchCommand(by_torchrun), "Or give accelerate launch --multi_gpu beside --num_processes %d." % count]
+        why = say("accelerate launch starts several processes only with --multi_gpu.")
+        return [change.LaunchCommand("ACCELERATE_USE_CPU=true " + by_torchrun), why]
+    instead = say("Or give accelerate launch --multi_gpu beside --num_processes {count}.", count=count)
+    return [change.LaunchCommand(by_torchrun), instead]
 
 
 def _program(process: LoggedProcess) -> str:
@@ -100,13 +111,20 @@ def _believes_alone(process: LoggedProcess) -> "Optional[LoggedCall[schema.WrapM
 def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapModel]]") -> Finding:
     first = alone[0]
     told = first.begin.launcher or "none"
-    site = first.site
-    where = at(site)
+    evidence = []
+    for process, call in list(zip(ranks, alone))[:4]:
+        evidence.append(shown(call, say("rank {rank}: launcher='{name}', not distributed", rank=process.rank, name=told)))
     return RULE.found(
         ranks=[],
-        verdict="%s started %s, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group."
-        % (ranks[0].started.launcher, counted(len(ranks), "process", "processes"), where, told),
-        evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
+        verdict=say(
+            "{launcher} started {started}, and each of them trains alone: the runner{where} has launcher='{name}', "
+            "and no rank joined a process group.",
+            launcher=ranks[0].started.launcher,
+            started=counted(len(ranks), "process", "processes"),
+            where=at(first.site),
+            name=told,
+        ),
+        evidence=evidence,
         when=min(call.when for call in alone),
         change=_joined(ranks[0], first, told),
         severity=WARNING,
@@ -116,11 +134,14 @@ def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapM
 def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str) -> change.Change:
     """Return the change: OpenMMLab's tools take the launcher as an argument, other programs give it to the Runner or in the configuration."""
     if "--launcher" in process.started.argv:
-        return ["Start it with --launcher pytorch in place of --launcher %s, so that all ranks train together." % told]
+        return [say("Start it with --launcher pytorch in place of --launcher {name}, so that all ranks train together.", name=told)]
     if any(frame.function.endswith("from_cfg") for frame in call.begin.through):
-        return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then all ranks train together."]
+        return [
+            change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"),
+            say("Then all ranks train together."),
+        ]
     given = change.Argument(call.site, change.RUNNER, "launcher", "'pytorch'")
-    return [given, "Then all ranks train together. In OpenMMLab's tools it is --launcher pytorch."]
+    return [given, say("Then all ranks train together. In OpenMMLab's tools it is --launcher pytorch.")]
 
 
 def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
@@ -132,12 +153,19 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
         return
     device = _accelerator(moves[-1].end.devices if moves[-1].end else {})
     evidence: List[Evidence] = [
-        line(LogLine(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
-        shown(moves[-1], "the model is on %s" % device),
+        line(
+            LogLine(process.file, 1),
+            say("No launcher has set a rank: {command}", command=quoted(" ".join(process.started.argv))),
+        ),
+        shown(moves[-1], say("the model is on {device}", device=device)),
     ]
     yield RULE.found(
         ranks=[],
-        verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
+        verdict=say(
+            "One process trains on {device}, and {cards} cards are visible: no launcher started it.",
+            device=device,
+            cards=cards,
+        ),
         evidence=evidence,
         when=process.start_when,
         change=[change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (cards, _program(process)))],

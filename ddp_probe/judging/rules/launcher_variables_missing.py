@@ -10,7 +10,8 @@ from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.who import RAISED
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import at
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, place
 
 _NAMES = (
     r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID"
@@ -139,26 +140,32 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = found[0].failure
     process = first.process or LoggedProcess("")
-    name = found[0].found.groupdict().get("name") or "of the launcher"
+    name = found[0].found.groupdict().get("name") or say("of the launcher")
     has = sorted(key for key in process.started.environment if re.fullmatch(_NAMES, key))
-    started = "no launcher started the process" if process.started.launcher in ("none", "") else "it was started by %s" % process.started.launcher
-    if process.started.launcher == "environment":
-        started = "it was started by hand"
-    site = first.site
+    asked = say(", asked for at {where}", where=place(first.site)) if first.site is not None else ""
     yield RULE.found(
         ranks=[],
-        verdict="The environment variable %s is not set%s: %s, and its environment has %s."
-        % (
-            name,
-            ", asked for" + at(site) if site else "",
-            started,
-            ", ".join(has) or "no variable with its rank",
+        verdict=say(
+            "The environment variable {name} is not set{asked}: {started}, and its environment has {has}.",
+            name=name,
+            asked=asked,
+            started=_started(process),
+            has=listed(has) if has else say("no variable with its rank"),
         ),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=_change(process, name, first),
         explains=[match.failure for match in found],
     )
+
+
+def _started(process: LoggedProcess) -> Text:
+    launcher = process.started.launcher
+    if launcher == "environment":
+        return say("it was started by hand")
+    if launcher in ("none", ""):
+        return say("no launcher started the process")
+    return say("it was started by {launcher}", launcher=launcher)
 
 
 def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change:
@@ -169,10 +176,11 @@ def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change
         return [change.Lines(failure.site, tuple(lines), tuple(imports)), *own_group.notes(process, launcher)]
     command = change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
     if _SCHEDULER.match(name):
-        return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
+        by_scheduler = say("Or start it with the scheduler that sets {name}: srun, mpirun.", name=name)
+        return [*_as_pytorch(process, failure), command, by_scheduler]
     if launcher in ("none", ""):
-        return [command, "Or run without distribution (launcher='none'), if you want one process."]
-    return [command, "It sets %s for each process." % name]
+        return [command, say("Or run without distribution (launcher='none'), if you want one process.")]
+    return [command, say("It sets {name} for each process.", name=name)]
 
 
 def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:

@@ -9,23 +9,17 @@ from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.parted import departed, in_order, sequence_evidence, split
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
-from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
+from ddp_probe.judging.waiting import PEER_GONE, stood, waited
+from ddp_probe.judging.waiting import joined as in_group
 from ddp_probe.judging.who import ranks
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import at, capital, lasting, named, place
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, lasting, named, place
 
-_STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
-
-_STAY = (
-    "Let all ranks call torch.distributed.barrier() after init_process_group: then no rank ends while another is still connecting. If %s ended "
-    "before the work was done, look for an early return, or an except clause that it passed through."
-)
-_CAUGHT = (
-    "Look at what %s printed or logged%s, and at the except clause that it passed through: let the rank end with its exception, or, if it is "
-    "meant to stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
-)
+_STEPS = say("Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer.")
+_MEANT = say("If it is meant to stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step.")
 
 RULE = Rule(
     id="DDP617",
@@ -74,25 +68,35 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     parting = split(run)
     left = parting.left if parting is not None else None
     if left is None and len({*guilty, *_without_last_line(run)}) * 2 > len(run.ranks):
-        yield RULE.undecided(
-            "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
-            % (capital(named(guilty)), first.rank, stood(first)),
-            then=_STEPS,
+        because = say(
+            "{who:capital} had ended normally when rank {rank} still needed them, {stood}; "
+            "the logs do not show which of them had the wrong number of steps.",
+            who=named(guilty),
+            rank=first.rank,
+            stood=stood(first),
         )
+        yield RULE.undecided(because, then=_STEPS)
         return
     earliest = min(gone, key=lambda left: left.when)
-    who_lost = (first.rank, stood(first), lasting(first.when - earliest.when))
-    ended = "%s ended without an exception%s%s" % (capital(named(guilty)), _code(run, earliest), _how(earliest))
-    verdict = "%s; rank %s was still %s and lost the connection %s later." % (ended, *who_lost)
-    remedy = _STAY % named(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest)
+    verdict: str = say(
+        "{who:capital} ended without an exception{code}{how}; rank {rank} was still {stood} and lost the connection {later} later.",
+        who=named(guilty),
+        code=_code(run, earliest),
+        how=_how(earliest),
+        rank=first.rank,
+        stood=stood(first),
+        later=lasting(first.when - earliest.when),
+    )
+    if parting is not None and left is not None:
+        verdict = in_order(parting, verdict, departed(parting))
     ends = _evidence(earliest, lost)
     yield RULE.found(
         ranks=left.ranks if left is not None else guilty,
-        verdict=in_order(parting, verdict, departed(parting)) if parting is not None and left is not None else verdict,
+        verdict=verdict,
         evidence=sequence_evidence(run, left, ends),
         when=earliest.when,
         explains=lost,
-        remedy=remedy,
+        remedy=_stay(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest),
         change=left_sequence.change(parting.decided if parting is not None else None),
     )
 
@@ -113,18 +117,28 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
         return
     guilty, earliest = ranks(each.process for each in gone), min(gone, key=lambda each: each.when)
     if found is not None:
-        rest = "rank %d was in %s, which %s never made, and lost the connection there." % (found.rank, found.what, named(guilty))
+        verdict = say(
+            "{who:capital} ended without an exception{code}{how}; rank {rank} was in {call}, which {who} never made, and lost the connection there.",
+            who=named(guilty),
+            code=_code(run, earliest),
+            how=_how(earliest),
+            rank=found.rank,
+            call=found.what,
+        )
     else:
-        rest = "then its launcher ended the others with SIGTERM."
+        verdict = say(
+            "{who:capital} ended without an exception{code}{how}; then its launcher ended the others with SIGTERM.",
+            who=named(guilty),
+            code=_code(run, earliest),
+            how=_how(earliest),
+        )
     is_caught = not _exit_code(run, earliest)
-    where = " before %s" % place(earliest.leave.site) if earliest.leave is not None else ""
     yield RULE.found(
         ranks=guilty,
-        verdict="%s ended without an exception%s%s; %s%s"
-        % (capital(named(guilty)), _code(run, earliest), _how(earliest), rest, " The job caught what failed." if is_caught else ""),
+        verdict=joined([verdict, say("The job caught what failed.")]) if is_caught else verdict,
         evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
         when=earliest.when,
-        remedy=fix_of_hidden(earliest.process) or (_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest)),
+        remedy=fix_of_hidden(earliest.process) or (_caught(guilty, earliest) if is_caught else _remedy(run, earliest)),
         confidence=MEDIUM,
     )
 
@@ -139,7 +153,8 @@ def _exited(run: Run, left: Dict[int, _Leaver]) -> List[_Leaver]:
 
 def _lost(run: Run, found: Abandoned) -> Evidence:
     kept = standings_of(run).ranks[found.rank].ledger
-    return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), "rank %d: %s raised" % (found.rank, found.what))
+    text = say("rank {rank}: {call} raised", rank=found.rank, call=found.what)
+    return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), text)
 
 
 def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
@@ -152,11 +167,20 @@ def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Opti
     if not passes:
         return None
     guilty, why = unequal(stuck, left)
-    told = "%s waited for gradients in backward number %d%s, and %s, which had made as many, had left: %s."
     return RULE.found(
         ranks=guilty,
-        verdict=told % (capital(named(stuck)), passes, at(known[stuck[0]].entry), named(left), why),
-        evidence=[failed(failure) for failure in lost[:3]] + [shown(each.leave, "leaves the group") for each in gone[:1] if each.leave is not None],
+        verdict=say(
+            "{who:capital} waited for gradients in backward number {number}{where}, and {others}, which had made as many, had left: {why}.",
+            who=named(stuck),
+            number=passes,
+            where=at(known[stuck[0]].entry),
+            others=named(left),
+            why=why,
+        ),
+        evidence=[
+            *(failed(failure) for failure in lost[:3]),
+            *(shown(each.leave, say("leaves the group")) for each in gone[:1] if each.leave is not None),
+        ],
         when=lost[0].when,
         remedy=UNEQUAL,
         explains=lost,
@@ -171,8 +195,8 @@ def _failures(run: Run) -> Tuple[List[Failed], bool]:
         failure
         for failure in fatal
         if failure.process is not None
-        and (failure.consequence == PEER_GONE or (waited(failure) and joined(failure.process)))
-        and (joined(failure.process) or _connects(failure))
+        and (failure.consequence == PEER_GONE or (waited(failure) and in_group(failure.process)))
+        and (in_group(failure.process) or _connects(failure))
     ]
     return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
 
@@ -182,7 +206,9 @@ def _connects(failure: Failed) -> bool:
 
 
 def _ended_well(process: LoggedProcess) -> bool:
-    return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
+    return (
+        process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and in_group(process)
+    )
 
 
 def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
@@ -192,23 +218,28 @@ def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
 
 def _code(run: Run, left: _Leaver) -> str:
     code = _exit_code(run, left)
+    if code is None:
+        return ""
     by = by_exit_call(left.process)
-    return " (exit code %d%s)" % (code, ", " + by if by else "") if code is not None else ""
+    return say(" (exit code {code}, {by})", code=code, by=by) if by else say(" (exit code {code})", code=code)
 
 
-def _how(left: _Leaver) -> str:
-    return " and left the group at %s" % place(left.leave.site) if left.leave is not None else " without leaving the group"
+def _how(left: _Leaver) -> Text:
+    if left.leave is None:
+        return say(" without leaving the group")
+    return say(" and left the group at {where}", where=place(left.leave.site))
 
 
 def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
     at = left.process.over[1]
-    end = Evidence(at.file, at.line, left.exit_call, "rank %s ends without a failure" % left.process.rank)
+    rank = left.process.rank
+    end = Evidence(at.file, at.line, left.exit_call, say("rank {rank} ends without a failure", rank=rank))
     if left.exit_call is not None:
         return [
             end,
             *(failed(failure) for failure in lost[:1]),
         ]  # The report shows the source of the line that most of the evidence names, or of the first.
-    items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
+    items = [shown(left.leave, say("rank {rank} leaves the group", rank=rank))] if left.leave is not None else []
     return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *(_last_call(lost[0].process) if lost else [])]
 
 
@@ -218,7 +249,25 @@ def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
     last = kept.last if kept is not None else None
     if process is None or kept is None or last is None or last.op == "destroy_process_group":
         return []
-    return [Evidence(kept.path, last.number, as_site(last.site), "rank %s: the last call of torch.distributed is %s" % (process.rank, last.op))]
+    text = say("rank {rank}: the last call of torch.distributed is {call}", rank=process.rank, call=last.op)
+    return [Evidence(kept.path, last.number, as_site(last.site), text)]
+
+
+def _stay(guilty: List[int]) -> Text:
+    return say(
+        "Let all ranks call torch.distributed.barrier() after init_process_group: then no rank ends while another is still connecting. "
+        "If {who} ended before the work was done, look for an early return, or an except clause that it passed through.",
+        who=named(guilty),
+    )
+
+
+def _caught(guilty: List[int], left: _Leaver) -> Text:
+    return say(
+        "Look at what {who} printed or logged{where}, and at the except clause that it passed through: let the rank end with its exception, "
+        "or, if it is meant to stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step.",
+        who=named(guilty),
+        where=say(" before {where}", where=place(left.leave.site)) if left.leave is not None else "",
+    )
 
 
 def _remedy(run: Run, left: _Leaver) -> str:
@@ -227,18 +276,25 @@ def _remedy(run: Run, left: _Leaver) -> str:
     hidden = fix_of_hidden(left.process)
     if hidden:
         return hidden
-    if left.exit_call is not None or _exit_code(run, left):
-        why = "reaches the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
-        return (
-            "Find out why rank %s %s: print what decides it. If it is meant to stop there, torch.distributed.broadcast the decision, "
-            "and stop all ranks in the same step."
-        ) % (rank, why)
-    batches = (
-        "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all ranks the same number (DistributedSampler, "
-        "drop_last=True, or Join([model]) around the loop)."
-    ) % rank
-    where = " on the way to %s" % place(left.leave.site) if left.leave is not None else ""
-    return (
-        "%s If the numbers are equal, rank %s decided to stop%s: make the decision on one rank, torch.distributed.broadcast it, "
-        "and stop all ranks in the same step."
-    ) % (batches, rank, where)
+    if left.exit_call is not None:
+        why = say(
+            "Find out why rank {rank} reaches the exit call at {where}: print what decides it.",
+            rank=rank,
+            where=place(left.exit_call),
+        )
+        return joined([why, _MEANT])
+    if _exit_code(run, left):
+        why = say("Find out why rank {rank} ends with an exit code other than 0: print what decides it.", rank=rank)
+        return joined([why, _MEANT])
+    batches = say(
+        "Print len(loader) on each rank: if rank {rank} has fewer batches than the others, give all ranks the same number (DistributedSampler, "
+        "drop_last=True, or Join([model]) around the loop).",
+        rank=rank,
+    )
+    decision = say(
+        "If the numbers are equal, rank {rank} decided to stop{where}: make the decision on one rank, torch.distributed.broadcast it, "
+        "and stop all ranks in the same step.",
+        rank=rank,
+        where=say(" on the way to {where}", where=place(left.leave.site)) if left.leave is not None else "",
+    )
+    return joined([batches, decision])

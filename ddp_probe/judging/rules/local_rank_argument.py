@@ -10,7 +10,8 @@ from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.words import capital, named
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 _ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")
 
@@ -83,8 +84,12 @@ def check(run: Run) -> Iterator[Finding]:
     launchers = [launcher.start.launcher for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s ended with exit code 2 before it did anything: %s passes %s, which the program does not accept."
-        % (capital(named([refused[0].rank or 0])), launchers[0] if launchers else "the launcher", spelling),
+        verdict=say(
+            "{who:capital} ended with exit code 2 before it did anything: {launcher} passes {argument}, which the program does not accept.",
+            who=named([refused[0].rank or 0]),
+            launcher=launchers[0] if launchers else say("the launcher"),
+            argument=spelling,
+        ),
         evidence=_evidence(run, given),
         when=min(process.start_when for process, _ in given),
         change=_change(given[0][0], spelling, other),
@@ -108,12 +113,15 @@ def _exit_code(run: Run, process: LoggedProcess) -> "int | None":
 
 def _evidence(run: Run, given: List[Tuple[LoggedProcess, str]]) -> List[Evidence]:
     deaths = [death for death in run.deaths if death.exit_code == 2]
-    told = [line(death.at, "rank %s ended with exit code 2" % death.rank) for death in deaths[:2]]
-    return told + [line(LogLine(process.file, 1), "rank %s was given %s" % (process.rank, argument)) for process, argument in given[:4]]
+    evidence = [line(death.at, say("rank {rank} ended with exit code 2", rank=death.rank)) for death in deaths[:2]]
+    for process, argument in given[:4]:
+        text = say("rank {rank} was given {argument}", rank=process.rank, argument=argument)
+        evidence.append(line(LogLine(process.file, 1), text))
+    return evidence
 
 
 def _change(process: LoggedProcess, spelling: str, other: str) -> change.Change:
     """Return the change: accept both spellings."""
     program = next((part for part in process.started.argv[1:] if part.endswith(".py")), "")
     both = change.Spelling(Site(os.path.join(process.started.cwd, program)) if program else None, other, spelling)
-    return [both, "Or start with torchrun, which does not pass it, and read int(os.environ['LOCAL_RANK'])."]
+    return [both, say("Or start with torchrun, which does not pass it, and read int(os.environ['LOCAL_RANK']).")]

@@ -10,7 +10,8 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.words import place
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import place, quoted
 
 _ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
 
@@ -64,30 +65,42 @@ def check(run: Run) -> Iterator[Finding]:
 def _refused(found: List[Match]) -> Finding:
     failure = found[0].failure
     load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
-    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    path = quoted(load.begin.file.path) if load is not None and load.begin.file is not None else say("the checkpoint")
     device = _device(load) if load is not None else ""
     given = load.begin.map_location if load is not None else ""
-    site = place(load.site if load is not None else failure.site)
-    what = "map_location=%s" % given if given else "no map_location"
+    site = load.site if load is not None else failure.site
+    evidence = [failed(failure)]
+    if load is not None:
+        evidence.insert(0, shown(load, say("load of {path}, saved from {device}", path=path, device=device)))
     return RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s was saved from %s and is loaded at %s with %s: this process has no such device."
-        % (path, device or found[0].found.groupdict().get("device"), site, what),
-        evidence=[*([shown(load, "load of %s, saved from %s" % (path, device))] if load is not None else []), failed(failure)],
+        verdict=say(
+            "{path} was saved from {device} and is loaded at {where} with {argument}: this process has no such device.",
+            path=path,
+            device=device or found[0].found.groupdict().get("device"),
+            where=place(site),
+            argument=quoted("map_location=%s" % given) if given else say("no map_location"),
+        ),
+        evidence=evidence,
         when=failure.when,
         explains=[match.failure for match in found],
-        change=_change(load.site if load is not None else failure.site),
+        change=_change(site),
     )
 
 
 def _shared(met: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]", guests: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]") -> Finding:
     _, call = guests[0]
-    path = call.begin.file.path if call.begin.file is not None else "a checkpoint"
+    path = quoted(call.begin.file.path) if call.begin.file is not None else say("a checkpoint")
     return RULE.found(
         ranks=ranks(process for process, _ in guests),
-        verdict="%d ranks load %s at %s without map_location, and all of them load it onto %s, the card of one of them."
-        % (len(met), path, place(call.site), _device(call)),
-        evidence=first_of([shown(one, "storages of %s" % _device(one)) for _, one in guests]),
+        verdict=say(
+            "{count} ranks load {path} at {where} without map_location, and all of them load it onto {device}, the card of one of them.",
+            count=len(met),
+            path=path,
+            where=place(call.site),
+            device=_device(call),
+        ),
+        evidence=first_of([shown(one, say("storages of {device}", device=_device(one))) for _, one in guests]),
         when=min(one.when for _, one in met),
         severity=WARNING,
         change=_change(call.site),
@@ -118,4 +131,4 @@ def _card(device: str) -> "int | None":
 
 
 def _change(site: Optional[Site]) -> change.Change:
-    return [change.Argument(site, change.LOAD, "map_location", "'cpu'", 1), "Move the model afterwards: model.to(device)."]
+    return [change.Argument(site, change.LOAD, "map_location", "'cpu'", 1), say("Move the model afterwards: model.to(device).")]

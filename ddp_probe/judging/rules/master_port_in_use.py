@@ -10,7 +10,8 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
-from ddp_probe.wording.words import capital, cut, named
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import cut, named
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
 # The port as torch 2 writes it, and as torch 1 does.
@@ -80,8 +81,8 @@ def _port(text: str) -> str:
     return next((group for group in found.groups() if group), "") if found else ""
 
 
-def _called(port: str) -> str:
-    return "port %s" % port if port else "the port of the rendezvous"
+def _called(port: str) -> Text:
+    return say("port {port}", port=port) if port else say("the port of the rendezvous")
 
 
 def _of_rank(found: List[Failed]) -> Finding:
@@ -89,14 +90,24 @@ def _of_rank(found: List[Failed]) -> Finding:
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     master = call.begin.master_port if call is not None else ""
     port = _port(first.text) or master
-    named_here = " MASTER_PORT is %s: the program sets a different one." % master if master and port != master else ""
+    taken = say(
+        "{who:capital} cannot listen on {port}: another process uses it.",
+        who=named([first.rank or 0]),
+        port=_called(port),
+    )
+    own = say("MASTER_PORT is {port}: the program sets a different one.", port=master) if master and port != master else ""
+    remedy = say(
+        "Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses {port}: ss -ltnp | grep {port}.",
+        port=port,
+    )
+    if not port:
+        remedy = say("Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses it: ss -ltnp | grep <port>.")
     return RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
-        verdict="%s cannot listen on %s: another process uses it.%s" % (capital(named([first.rank or 0])), _called(port), named_here),
+        verdict=joined([taken, own]),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
-        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses %s: ss -ltnp | grep %s."
-        % (port or "it", port or "<port>"),
+        remedy=remedy,
         explains=found,
     )
 
@@ -113,15 +124,27 @@ def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent
     kind: Optional[str] = launcher.start.launcher if isinstance(launcher.start, schema.LauncherStart) else None
     at = call.ended_at or call.at
     asked = call.begin.nproc_per_node
+    taken = say(
+        "{launcher} cannot listen on {port}{host}: another process uses it.",
+        launcher=kind or say("The launcher"),
+        port=_called(port),
+        host=say(" of {host}", host=launcher.host) if launcher.host else "",
+    )
+    started = say("No rank was started, of {asked}.", asked=asked) if asked else say("No rank was started.")
+    remedy = say(
+        "Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; "
+        "or end the process that uses {port}: ss -ltnp | grep {port}.",
+        port=port,
+    )
+    if not port:
+        remedy = say(
+            "Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; "
+            "or end the process that uses it: ss -ltnp | grep <port>."
+        )
     return RULE.found(
         ranks=[],
-        verdict="%s cannot listen on %s%s: another process uses it. No rank was started%s."
-        % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
+        verdict=joined([taken, started]),
         evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
         when=call.until or call.when,
-        remedy=(
-            "Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that uses %s: "
-            "ss -ltnp | grep %s."
-        )
-        % (port or "it", port or "<port>"),
+        remedy=remedy,
     )

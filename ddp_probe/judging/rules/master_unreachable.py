@@ -9,11 +9,12 @@ from ddp_probe.judging.who import NO_WARNING
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
-from ddp_probe.wording.words import capital, named, place
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import named, place, quoted
 
 _ENDPOINT = Expression(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 
-_RANK_0 = "See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR."
+_RANK_0 = say("See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR.")
 
 RULE = Rule(
     id="DDP413",
@@ -79,11 +80,7 @@ RULE = Rule(
 
 # gloo has asked the store, and does not reach the address that it got there.
 _MESH = Expression(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
-_BETWEEN_RANKS = (
-    "Check whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
-    "GLOO_SOCKET_IFNAME. The address was %s."
-)
-_NEW_STORE = (
+_NEW_STORE = say(
     "First find out what ended the previous start. For a restart that works, start the whole launch again (until torchrun …; do sleep 5; "
     "done), or give each start its own keys: torch.distributed.init_process_group(…, "
     "store=torch.distributed.PrefixStore(os.environ['TORCHELASTIC_RESTART_COUNT'], torch.distributed.TCPStore(os.environ['MASTER_ADDR'], "
@@ -103,63 +100,88 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         return
     master = run.ranks.get(0)
     if master is None:
-        yield _found(found, "rank 0, which listens there, left no file")
+        yield _found(found, say("rank 0, which listens there, left no file"))
     elif any(failure.process is master and failure not in found for failure in run.failures):
         return  # Rank 0 has its own failure; the others cannot connect because of it.
     elif master.count(schema.InitProcessGroup):
-        yield _found(found, "although rank 0 was in init_process_group on %s" % master.host)
+        yield _found(found, say("although rank 0 was in init_process_group on {host}", host=master.host))
     else:
-        yield RULE.undecided(
-            "%s could not connect to the master's address, and rank 0 never called init_process_group." % capital(named(_ranks(found))), then=_RANK_0
+        because = say(
+            "{who:capital} could not connect to the master's address, and rank 0 never called init_process_group.",
+            who=named(_ranks(found)),
         )
+        yield RULE.undecided(because, then=_RANK_0)
 
 
 def _ranks(found: List[Failed]) -> List[int]:
     return sorted({failure.rank for failure in found if failure.rank is not None})
 
 
-def _found(found: List[Failed], because: str) -> Finding:
+def _found(found: List[Failed], because: Text) -> Finding:
     first = found[0]
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     told = _ENDPOINT.search(first.text)
     address = told.group(1) if told else call.begin.master_addr if call else ""
     port = told.group(2) if told else call.begin.master_port if call else ""
     name = bool(re.search("[A-Za-z]", address)) and address != "localhost"
-    waited = " in %.0f s" % (call.until - call.when) if call is not None and call.until is not None else ""
+    waited = ""
+    if call is not None and call.until is not None:
+        waited = say(" in {seconds:.0f} s", seconds=call.until - call.when)
+    resolves = say("Check that the name resolves there: getent hosts {address}.", address=address) if name else ""
+    listens = say(
+        "Check that rank 0 runs at {address} and listens on port {port} (nc -zv {nc_address} {nc_port} from the other hosts), "
+        "and that MASTER_ADDR and MASTER_PORT are the same for all ranks.",
+        address=address or "MASTER_ADDR",
+        port=port or "MASTER_PORT",
+        nc_address=address or "$MASTER_ADDR",
+        nc_port=port or "$MASTER_PORT",
+    )
     return RULE.found(
         ranks=[],
-        verdict="%s could not reach the master at %s, port %s%s: %s."
-        % (capital(named(_ranks(found))), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
+        verdict=say(
+            "{who:capital} could not reach the master at {address}, port {port}{waited}: {because}.",
+            who=named(_ranks(found)),
+            address=address or "MASTER_ADDR",
+            port=port or "MASTER_PORT",
+            waited=waited,
+            because=because,
+        ),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
-        remedy=(
-            "%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are "
-            "the same for all ranks."
-        )
-        % (
-            "Check that the name resolves there: getent hosts %s. " % address if name else "",
-            address or "MASTER_ADDR",
-            port or "MASTER_PORT",
-            address or "$MASTER_ADDR",
-            port or "$MASTER_PORT",
-        ),
+        remedy=joined([resolves, listens]),
         explains=found,
     )
 
 
 def _store_answered(run: Run, found: List[Failed]) -> Finding:
     """Say that the store answered with an address at which nobody listens: after a restart, that of the start before."""
-    address = next((told["address"] for told in [_MESH.search(found[0].text)] if told is not None), "?")
-    why, again = "", bool(run.earlier_generations)
-    if again:
-        why = ": the address of a process of the previous start, because the launcher keeps its store when it restarts the ranks"
+    told = _MESH.search(found[0].text)
+    address = told["address"] if told is not None else "?"
+    if run.earlier_generations:
+        answered = say(
+            "{who:capital} reached the store and got {address} from it, but no process listens there: "
+            "the address of a process of the previous start, because the launcher keeps its store when it restarts the ranks.",
+            who=named(_ranks(found)),
+            address=address,
+        )
+        remedy = _NEW_STORE
+    else:
+        answered = say(
+            "{who:capital} reached the store and got {address} from it, but no process listens there.",
+            who=named(_ranks(found)),
+            address=address,
+        )
+        remedy = say(
+            "Check whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
+            "GLOO_SOCKET_IFNAME. The address was {address}.",
+            address=address,
+        )
     return RULE.found(
         ranks=[],
-        verdict="%s%s reached the store and got %s from it, but no process listens there%s."
-        % (_ended_before(run), capital(named(_ranks(found))), address, why),
+        verdict=joined([_ended_before(run), answered]),
         evidence=first_of([failed(failure) for failure in found]),
         when=found[0].when,
-        remedy=_NEW_STORE if again else _BETWEEN_RANKS % address,
+        remedy=remedy,
         explains=found,
     )
 
@@ -172,6 +194,10 @@ def _ended_before(run: Run) -> str:
         signals = [death for death in start.deaths if death.rank is not None and death.signal not in ("", "SIGTERM")]
         own = [failure for failure in start.failures if failure.fatal and not failure.consequence]
         if signals:
-            return "Rank %d of the previous start was ended by %s. " % (signals[0].rank or 0, signals[0].signal)
-        return "The previous start failed with %s at %s. " % (own[0].said(120), place(own[0].site)) if own else ""
+            rank, signal = signals[0].rank or 0, signals[0].signal
+            return say("Rank {rank} of the previous start was ended by {signal}.", rank=rank, signal=signal)
+        if own:
+            error = quoted(own[0].said(120))
+            return say("The previous start failed with {error} at {where}.", error=error, where=place(own[0].site))
+        return ""
     return ""

@@ -5,11 +5,13 @@ from typing import Iterator, List, NamedTuple, Optional
 from ddp_probe.judging.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.reading.model import LoggedProcess, Run
-from ddp_probe.wording.words import at, clock, size, subject
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import at, clock, named, size
 
 _STEPS = 3  # Until then a job builds up what it keeps: gradients, the state of its optimiser, the cache of its allocator.
 _POINTS = 9
 _DEVICE, _HOST = (64 * MIB, 0.1), (256 * MIB, 0.2)  # Growth of both kinds: in bytes, and as a part of what there was.
+_THE_HOST = say("the host")
 _STEADY = 0.4  # Part of the earlier rate that the later one has at least: what fills up grows ever more slowly.
 
 RULE = Rule(
@@ -46,7 +48,7 @@ def check(run: Run) -> Iterator[Finding]:
     """Look at each device and at the host's memory of each rank."""
     grown = [found for process in run.processes if process.rank is not None for found in _all(process)]
     for on_host in (False, True):
-        chosen = [one for one in grown if (one.what == "the host") is on_host]
+        chosen = [one for one in grown if (one.what == _THE_HOST) is on_host]
         if chosen:
             yield _finding(chosen)
 
@@ -56,7 +58,7 @@ def _all(process: LoggedProcess) -> Iterator[_Growth]:
         found = _growth(process, device, of_device(process, device), *_DEVICE)
         if found is not None:
             yield found
-    host = _growth(process, "the host", of_process(process), *_HOST)
+    host = _growth(process, _THE_HOST, of_process(process), *_HOST)
     if host is not None:
         yield host
 
@@ -92,38 +94,45 @@ def _rate(before: List[MemoryPoint], after: List[MemoryPoint]) -> float:
 
 def _where(process: LoggedProcess, points: List[MemoryPoint]) -> str:
     """Say whether it grows inside one kind of call, or between those: in the steps."""
-    inside, told = 0, ""
+    inside = 0
+    where = say("in the steps")
     for before, after in zip(points, points[1:]):
         name = event_of(after.call)
         if before.call.begin.when == name + " begin" and after.call.begin.when == name + " end":
             inside += after.held - before.held
-            told = "%s%s" % (name, at(site_of(process, after.call)))
+            where = say("in {event}{where}", event=name, where=at(site_of(process, after.call)))
     more = points[-1].held - points[0].held
-    return "in " + told if 2 * inside > more else "in the steps"
+    return where if 2 * inside > more else say("in the steps")
 
 
 def _finding(grown: List[_Growth]) -> Finding:
     most = max(grown, key=lambda one: one.last.held - one.first.held)
     ranks = sorted({one.process.rank for one in grown if one.process.rank is not None})
     more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
-    verdict = "%s more and more memory on %s: rank %s had %s at step %d (%s) and %s at step %d (%s), which is %.2f MiB a step, %s." % (
-        subject(ranks, "holds", "hold"),
-        most.what if len({one.what for one in grown}) == 1 else "their cards",
-        most.process.rank,
-        size(most.first.held),
-        most.first.step or 0,
-        clock(most.first.call.when),
-        size(most.last.held),
-        most.last.step or 0,
-        clock(most.last.call.when),
-        more / steps / MIB,
-        most.where,
+    verdict = say(
+        "{who:capital} {who:holds|hold} more and more memory on {device}: "
+        "rank {rank} had {held_first} at step {first_step} ({first_time}) and {held_last} at step {last_step} ({last_time}), "
+        "which is {growth:.2f} MiB a step, {where}.",
+        who=named(ranks),
+        device=most.what if len({one.what for one in grown}) == 1 else say("their cards"),
+        rank=most.process.rank,
+        held_first=size(most.first.held),
+        first_step=most.first.step or 0,
+        first_time=clock(most.first.call.when),
+        held_last=size(most.last.held),
+        last_step=most.last.step or 0,
+        last_time=clock(most.last.call.when),
+        growth=more / steps / MIB,
+        where=most.where,
     )
+    evidence = []
+    for one in grown:
+        for point in (one.first, one.last):
+            text = say("rank {rank} holds {held}", rank=one.process.rank, held=size(point.held))
+            evidence.append(shown(point.call, text))
     return RULE.found(
         ranks=ranks,
         verdict=verdict,
-        evidence=first_of(
-            [shown(point.call, "rank %s holds %s" % (one.process.rank, size(point.held))) for one in grown for point in (one.first, one.last)]
-        ),
+        evidence=first_of(evidence),
         when=most.first.call.when,
     )

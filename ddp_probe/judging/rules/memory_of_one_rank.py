@@ -6,7 +6,8 @@ from ddp_probe.judging.memory import MIB, between, main_device, of_device
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import size, subject
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, size
 
 _TIMES, _MORE = 1.5, 256 * MIB
 
@@ -70,20 +71,26 @@ def _models(process: LoggedProcess) -> Tuple[str, ...]:
 def _finding(more: List[_Use], usual: int, of: int) -> Finding:
     first = max(more, key=lambda use: use.peak)
     points = of_device(first.process, first.device)
-    place = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
+    grown = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
     ranks = [use.process.rank for use in more if use.process.rank is not None]
-    verdict = "%s up to %s on %s, while ranks with the same model held %s (median of %d); rank %s grew beyond that %s." % (
-        subject(ranks, "held", "held"),
-        size(first.peak),
-        first.device if len(more) == 1 else "their cards",
-        size(usual),
-        of,
-        first.process.rank,
-        between(first.process, points[place - 1].call if place else None, points[place].call),
+    verdict = say(
+        "{who:capital} held up to {peak} on {device}, while ranks with the same model held {usual} (median of {count}); "
+        "rank {rank} grew beyond that {when}.",
+        who=named(ranks),
+        peak=size(first.peak),
+        device=first.device if len(more) == 1 else say("their cards"),
+        usual=size(usual),
+        count=of,
+        rank=first.process.rank,
+        when=between(first.process, points[grown - 1].call if grown else None, points[grown].call),
     )
+    evidence = []
+    for use in more:
+        text = say("{peak} at most on {device}", peak=size(use.peak), device=use.device)
+        evidence.append(shown(of_device(use.process, use.device)[-1].call, text))
     return RULE.found(
         ranks=ranks,
         verdict=verdict,
-        evidence=first_of([shown(of_device(use.process, use.device)[-1].call, "%s at most on %s" % (size(use.peak), use.device)) for use in more]),
-        when=points[place].call.when,
+        evidence=first_of(evidence),
+        when=points[grown].call.when,
     )

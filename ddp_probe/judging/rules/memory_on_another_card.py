@@ -7,7 +7,8 @@ from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import subject
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named
 
 RULE = Rule(
     id="DDP313",
@@ -52,20 +53,31 @@ def check(run: Run) -> Iterator[Finding]:
     first = guests[0]
     ranks = sorted({guest.process.rank for guest in guests if guest.process.rank is not None})
     seen = _first_seen(first)
+    evidence = []
+    for guest in guests:
+        text = say(
+            "{held:.1f} MiB on {device}; it works on {home}",
+            held=_mib(guest.memory),
+            device=guest.memory.device,
+            home=guest.home,
+        )
+        evidence.append(shown(_first_seen(guest), text))
     yield RULE.found(
         ranks=ranks,
-        verdict="%s memory on %s, where rank %s works, as well as on %s own card; rank %s holds up to %s there, first seen at '%s'."
-        % (subject(ranks, "holds", "hold"), _cards(guests), first.owner.rank, "its" if len(ranks) == 1 else "their", *_told(first, seen)),
-        evidence=first_of(
-            [shown(_first_seen(guest), "%s on %s; it works on %s" % (_size(guest.memory), guest.memory.device, guest.home)) for guest in guests]
+        verdict=say(
+            "{who:capital} {who:holds|hold} memory on {cards}, where rank {owner} works, as well as on {who:its|their} own card; "
+            "rank {rank} holds up to {held:.1f} MiB there, first seen at '{when}'.",
+            who=named(ranks),
+            cards=_cards(guests),
+            owner=first.owner.rank,
+            rank=first.process.rank,
+            held=_mib(first.memory),
+            when=seen.begin.when,
         ),
+        evidence=first_of(evidence),
         when=seen.when,
         severity=WARNING,
     )
-
-
-def _told(guest: _Guest, seen: "LoggedCall[schema.DeviceState]") -> Tuple[Optional[int], str, str]:
-    return guest.process.rank, _size(guest.memory), seen.begin.when
 
 
 def _memory(process: LoggedProcess) -> "Optional[Tuple[str, List[schema.DeviceMemory]]]":
@@ -89,9 +101,9 @@ def _peak(memory: schema.DeviceMemory) -> int:
     return memory.allocated_peak or memory.allocated or 0
 
 
-def _cards(guests: List[_Guest]) -> str:
-    return " and ".join(sorted({guest.memory.device for guest in guests}))
+def _cards(guests: List[_Guest]) -> Text:
+    return listed(sorted({guest.memory.device for guest in guests}), by=" and ")
 
 
-def _size(memory: schema.DeviceMemory) -> str:
-    return "%.1f MiB" % (_peak(memory) / (1 << 20))
+def _mib(memory: schema.DeviceMemory) -> float:
+    return _peak(memory) / (1 << 20)

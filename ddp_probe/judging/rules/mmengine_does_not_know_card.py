@@ -1,13 +1,14 @@
 """mmengine's get_device() does not know the accelerator and returns cpu, so its runner keeps the model there."""
 
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional
 
 from ddp_probe.judging import change, vendor_words, wrap_calls
-from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
+from ddp_probe.judging.rule import ERROR, WARNING, Evidence, Finding, Printed, Rule, shown
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import named
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import named, quoted
 
 _VENDORS = vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
 
@@ -49,28 +50,18 @@ def check(run: Run) -> Iterator[Finding]:
     first = left.found[0]
     outer, card = wrap_calls.runner(first), wrap_calls.card(first.process, first.call)
     assert outer is not None
-    there = wrap_calls.seen(card) if card else "the backend is %s" % first.call.begin.backend
-    numbers = (
-        named(wrap_calls.wrapping_ranks(left.found)),
-        there,
-        first.placement.parameters,
-        wrap_calls.all_ids(left.found) or "None",
-        outer.begin.get_device_because,
+    there = wrap_calls.seen(card) if card else say("the backend is {backend}", backend=first.call.begin.backend)
+    returned = say(
+        "get_device() of mmengine returns cpu on {who} although {there}, so wrap_model keeps all {count} parameters there, with device_ids {ids}.",
+        who=named(wrap_calls.wrapping_ranks(left.found)),
+        there=there,
+        count=first.placement.parameters,
+        ids=wrap_calls.all_ids(left.found) or "None",
     )
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(left.found),
-        verdict=(
-            "get_device() of mmengine returns cpu on %s although %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
-        ).strip(),
-        evidence=[
-            *[
-                shown(call, "get_device() is cpu: %s" % call.begin.get_device_because)
-                for each in left.found[:2]
-                for call in [wrap_calls.runner(each)]
-                if call
-            ],
-            *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],
-        ],
+        verdict=joined([returned, quoted(outer.begin.get_device_because)]),
+        evidence=[*_answers(left.found[:2]), *_placements(left.found[:2])],
         when=min(each.call.when for each in left.found),
         change=_told(outer, card),
         explains=left.explains,
@@ -78,6 +69,22 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
+def _answers(found: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
+    """Yield what get_device() answered, and why."""
+    for wrapped in found:
+        call = wrap_calls.runner(wrapped)
+        if call is not None:
+            because = quoted(call.begin.get_device_because)
+            yield shown(call, say("get_device() is cpu: {because}", because=because))
+
+
+def _placements(found: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
+    """Yield where the parameters were when DDP got the model."""
+    for wrapped in found:
+        count, ids = wrapped.placement.parameters, wrapped.ids or "None"
+        yield shown(wrapped.call, say("{count} parameters on cpu, device_ids {ids}", count=count, ids=ids))
+
+
 def _told(outer: "LoggedCall[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
     line = "mmengine.device.utils.DEVICE = '%s'" % (card.device_type if card is not None else "gcu")
-    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "Import the accelerator's plugin before that."]
+    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), say("Import the accelerator's plugin before that.")]

@@ -7,7 +7,8 @@ from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, firs
 from ddp_probe.judging.who import through, told
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import by_number, capital, counted, named, place
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, named, place, quoted
 
 RULE = Rule(
     id="DDP701",
@@ -76,11 +77,12 @@ def check(run: Run) -> Iterator[Finding]:
         when=min(wrapped.call.when for wrapped in wraps),
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
-        remedy=(
-            "Look at what builds the model before the wrap at %s: it depends on the rank, on data that %s read, or on chance. "
-            "Build it from the same values on all ranks."
-        )
-        % (place(odd[0].call.site), named([wrapped.process.rank or 0 for wrapped in odd])),
+        remedy=say(
+            "Look at what builds the model before the wrap at {where}: it depends on the rank, on data that {who} read, or on chance. "
+            "Build it from the same values on all ranks.",
+            where=place(odd[0].call.site),
+            who=named([wrapped.process.rank or 0 for wrapped in odd]),
+        ),
     )
 
 
@@ -89,17 +91,18 @@ def _layouts(run: Run) -> Iterator[Finding]:
     found = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
     if found:
         first = found[0]
+        groups = {name: quoted(value) for name, value in first.found.groupdict().items()}
         yield RULE.found(
             ranks=[],
-            verdict=first.printed.says.format(**first.found.groupdict()),
+            verdict=say(first.printed.says, **groups),
             evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
-            remedy=(
-                "Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), "
-                "or .contiguous() for its parameters."
-            )
-            % place(first.failure.site),
+            remedy=say(
+                "Convert the model on all ranks or on none before the wrap at {where}: model.to(memory_format=torch.channels_last), "
+                "or .contiguous() for its parameters.",
+                where=place(first.failure.site),
+            ),
         )
 
 
@@ -117,22 +120,27 @@ def _random(one: Wrapped, other: Wrapped) -> bool:
     return "random" in seeds or seeds[0] != seeds[1]
 
 
-def _verdict(run: Run, usual: List[Wrapped], odd: List[Wrapped]) -> str:
-    ranks = [[wrapped.process.rank or 0 for wrapped in group] for group in (odd, usual)]
-    who, others = named(ranks[0]), named(ranks[1])
+def _verdict(run: Run, usual: List[Wrapped], odd: List[Wrapped]) -> Text:
     one, other = odd[0].placement, usual[0].placement
-    what = "%s with %s, and %s wrap%s %d with %d" % (
-        counted(one.parameters, "parameter"),
-        counted(one.elements, "element"),
-        others,
-        by_number(ranks[1], "s", ""),
-        other.parameters,
-        other.elements,
-    )
     first = difference(run, odd[0], usual[0])
-    return "%s wrap%s %s%s." % (capital(who), by_number(ranks[0], "s", ""), what, "; %s" % first if first else "")
+    return say(
+        "{who:capital} {who:wraps|wrap} {parameters} with {elements}, "
+        "and {others} {others:wraps|wrap} {their_parameters} with {their_elements}{difference}.",
+        who=named([wrapped.process.rank or 0 for wrapped in odd]),
+        parameters=counted(one.parameters, "parameter"),
+        elements=counted(one.elements, "element"),
+        others=named([wrapped.process.rank or 0 for wrapped in usual]),
+        their_parameters=other.parameters,
+        their_elements=other.elements,
+        difference=say("; {difference}", difference=first) if first else "",
+    )
 
 
-def _text(wrapped: Wrapped) -> str:
+def _text(wrapped: Wrapped) -> Text:
     placement = wrapped.placement
-    return "%s, %s, digest %s" % (counted(placement.parameters, "parameter"), counted(placement.elements, "element"), placement.digest)
+    return say(
+        "{parameters}, {elements}, digest {digest}",
+        parameters=counted(placement.parameters, "parameter"),
+        elements=counted(placement.elements, "element"),
+        digest=placement.digest,
+    )

@@ -5,7 +5,8 @@ from typing import Iterator
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import capital, named
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named
 
 RULE = Rule(
     id="DDP101",
@@ -74,17 +75,26 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = left.found[0]
     card = wrap_calls.card(first.process, first.call)
-    there = wrap_calls.seen(card) if card else "the backend is %s" % first.call.begin.backend
+    there = wrap_calls.seen(card) if card else say("the backend is {backend}", backend=first.call.begin.backend)
     moves = wrap_calls.moves(first)
-    story = "its last move was %s" % wrap_calls.move_text(moves[-1]) if moves else "nothing has moved it"
-    who = capital(named(wrap_calls.wrapping_ranks(left.found)))
+    story = say("nothing has moved it")
+    if moves:
+        story = say("its last move was {move}", move=wrap_calls.move_text(moves[-1]))
+    evidence = []
+    for wrapped in left.found:
+        count, ids = wrapped.placement.parameters, wrapped.ids or "None"
+        evidence.append(shown(wrapped.call, say("{count} parameters on cpu, device_ids {ids}", count=count, ids=ids)))
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(left.found),
-        verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, although %s; %s."
-        % (who, first.placement.parameters, wrap_calls.all_ids(left.found) or "None", there, story),
-        evidence=first_of(
-            [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]
+        verdict=say(
+            "{who:capital}: DDP gets a model whose {count} parameters are all on cpu, with device_ids {ids}, although {there}; {story}.",
+            who=named(wrap_calls.wrapping_ranks(left.found)),
+            count=first.placement.parameters,
+            ids=wrap_calls.all_ids(left.found) or "None",
+            there=there,
+            story=story,
         ),
+        evidence=first_of(evidence),
         when=min(each.call.when for each in left.found),
         change=wrap_calls.move_to_card(first, card.device_type if card else "cuda"),
         explains=left.explains,

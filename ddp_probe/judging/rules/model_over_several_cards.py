@@ -5,7 +5,8 @@ from typing import Iterator
 from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import named
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, named
 
 RULE = Rule(
     id="DDP110",
@@ -67,20 +68,27 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = lost[0]
     leaf = first.placement.off_majority[0] if first.placement.off_majority else None
-    place = ", %s on %s" % (leaf.name, leaf.device) if leaf else ""
+    evidence = []
+    for wrapped in lost:
+        devices = listed(wrapped.devices)
+        text = say("parameters on {devices}, device_ids {ids}", devices=devices, ids=wrapped.ids)
+        evidence.append(shown(wrapped.call, text))
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(lost),
-        verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
-        % (
-            len(first.devices),
-            ", ".join(first.devices),
-            place,
-            named(wrap_calls.wrapping_ranks(lost)),
-            wrap_calls.all_ids(lost),
-            wrap_calls.giver(first),
+        verdict=say(
+            "One model is spread over {count} cards ({devices}{leaf}) on {who}, and DDP gets device_ids {ids} from {giver}.",
+            count=len(first.devices),
+            devices=listed(first.devices),
+            leaf=say(", {name} on {device}", name=leaf.name, device=leaf.device) if leaf else "",
+            who=named(wrap_calls.wrapping_ranks(lost)),
+            ids=wrap_calls.all_ids(lost),
+            giver=wrap_calls.giver(first),
         ),
-        evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
+        evidence=first_of(evidence),
         when=min(each.call.when for each in lost),
         explains=wrap_calls.failures(run, lost),
-        change=[*wrap_calls.without_ids(first), "For data parallelism, put each rank's whole model on its own card instead."],
+        change=[
+            *wrap_calls.without_ids(first),
+            say("For data parallelism, put each rank's whole model on its own card instead."),
+        ],
     )

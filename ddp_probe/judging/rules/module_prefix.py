@@ -10,7 +10,8 @@ from ddp_probe.judging.who import ranks, told
 from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import place
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import place, quoted
 
 _PREFIX = r"(?P<prefix>module|_orig_mod|_forward_module|_fsdp_wrapped_module)\."
 
@@ -48,7 +49,7 @@ RULE = Rule(
 )
 
 
-_SAVE = "Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
+_SAVE = say("Save without the prefix from now on: torch.save(ddp.module.state_dict(), path).")
 
 
 def check(run: Run) -> Iterator[Finding]:
@@ -63,13 +64,29 @@ def check(run: Run) -> Iterator[Finding]:
     in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
     prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
     load = failure.process.final(schema.Load) if failure.process is not None else None
-    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    path = quoted(load.begin.file.path) if load is not None and load.begin.file is not None else say("the checkpoint")
     where = place(failure.site)
-    who = "the names in %s begin with '%s' and the model's do not" if in_file else "the model's names begin with '%s' and those in %s do not"
+    if in_file:
+        verdict = say(
+            "At {where} the names in {path} begin with '{prefix}' and the model's do not.",
+            where=where,
+            path=path,
+            prefix=prefix,
+        )
+    else:
+        verdict = say(
+            "At {where} the model's names begin with '{prefix}' and those in {path} do not.",
+            where=where,
+            path=path,
+            prefix=prefix,
+        )
+    evidence = [failed(failure)]
+    if load is not None:
+        evidence.append(shown(load, say("load of {path}", path=path)))
     yield RULE.found(
         ranks=ranks(each.process for each in found),
-        verdict="At %s %s." % (where, who % ((path, prefix) if in_file else (prefix, path))),
-        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        verdict=verdict,
+        evidence=evidence,
         when=failure.when,
         explains=found,
         change=_change(failure, renamed, prefix, in_file),
@@ -84,6 +101,6 @@ def _inside(failure: Failed) -> bool:
 def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: bool) -> change.Change:
     if not in_file and prefix == "module.":
         text = "$on.module.load_state_dict($args)"
-        return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), "Or load before the wrap."]
+        return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), say("Or load before the wrap.")]
     known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
-    return [edit(known, failure.site), _SAVE if in_file else "Or load before the model is wrapped."]
+    return [edit(known, failure.site), _SAVE if in_file else say("Or load before the model is wrapped.")]

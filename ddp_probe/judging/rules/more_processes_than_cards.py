@@ -6,7 +6,8 @@ from ddp_probe.judging import card_use
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import capital, named
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, quoted
 
 RULE = Rule(
     id="DDP301",
@@ -113,24 +114,38 @@ def _refusal(run: Run, beyond: "list[card_use.Refused]") -> Finding:
         for process in run.processes
         if process.rank is not None and (process.local_rank or 0) >= hosts.get(card_use.machine(process), 1 << 30)
     ]
-    because = " ".join("%s=%s" % each for each in sorted(card_use.visible(first.process).items()))
+    variables = quoted(" ".join("%s=%s" % each for each in sorted(card_use.visible(first.process).items())))
     processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
-    verdict = "%s asked for card %d, but %d %s visible%s%s." % (
-        capital(named([refusal.process.rank or 0 for refusal in beyond][:1])),
-        first.slot,
-        first.there or 0,
-        "is" if first.there == 1 else "are",
-        " (%s)" % because if because else "",
-        ", and %s processes were started on %s" % (processes, first.process.host) if processes else "",
+    host, started = first.process.host, ""
+    if processes:
+        started = say(", and {processes} processes were started on {host}", processes=processes, host=host)
+    verdict = say(
+        "{who:capital} asked for card {card}, but {there} {there:is|are} visible{variables}{started}.",
+        who=named([first.process.rank or 0]),
+        card=first.slot,
+        there=first.there or 0,
+        variables=say(" ({variables})", variables=variables) if variables else "",
+        started=started,
     )
-    remedy = "Start with --nproc_per_node=%d, or make %s cards visible%s." % (
-        first.there or 0,
-        processes or "as many as processes",
-        ": change %s" % because if because else "",
-    )
-    evidence = [
-        failed(refusal.failure, "%s asks for card %d: %s" % (refusal.call.name, refusal.slot, refusal.failure.text)) for refusal in beyond[:4]
-    ]
+    by_change = say(": change {variables}", variables=variables) if variables else ""
+    if processes:
+        remedy = say(
+            "Start with --nproc_per_node={there}, or make {processes} cards visible{by_change}.",
+            there=first.there or 0,
+            processes=processes,
+            by_change=by_change,
+        )
+    else:
+        remedy = say(
+            "Start with --nproc_per_node={there}, or make as many as processes cards visible{by_change}.",
+            there=first.there or 0,
+            by_change=by_change,
+        )
+    evidence = []
+    for refusal in beyond[:4]:
+        error = quoted(refusal.failure.text)
+        text = say("{call} asks for card {card}: {error}", call=refusal.call.name, card=refusal.slot, error=error)
+        evidence.append(failed(refusal.failure, text))
     return RULE.found(
         ranks=ranks, verdict=verdict, evidence=evidence, when=first.failure.when, remedy=remedy, explains=[refusal.failure for refusal in beyond]
     )
@@ -143,16 +158,20 @@ def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
     ranks = late or card_use.misplaced(run, few)
     together = named([use.process.rank for use in first if use.process.rank is not None])
     losses = card_use.lost(run)
-    verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
-        capital(together),
-        first[0].device,
-        first[0].process.host,
-        cards,
-        "card is" if cards == 1 else "cards are",
+    verdict = say(
+        "{who:capital} are all on {device} of {host}: {cards} {cards:card is|cards are} visible to more processes than that.",
+        who=together,
+        device=first[0].device,
+        host=first[0].process.host,
+        cards=cards,
     )
-    evidence = [shown(use.call, "rank %s wraps a model on %s, %d visible" % (use.process.rank, use.device, use.there or 0)) for use in first[:4]]
+    evidence = []
+    for use in first[:4]:
+        rank, device, there = use.process.rank, use.device, use.there or 0
+        text = say("rank {rank} wraps a model on {device}, {there} visible", rank=rank, device=device, there=there)
+        evidence.append(shown(use.call, text))
     when = min(use.call.when for group in few for use in group)
-    remedy = "Start with --nproc_per_node=%d, or make more cards visible." % cards
+    remedy = say("Start with --nproc_per_node={cards}, or make more cards visible.", cards=cards)
     return RULE.found(
         ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING
     )

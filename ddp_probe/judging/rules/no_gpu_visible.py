@@ -9,6 +9,7 @@ from ddp_probe.judging.who import ranks, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import named, place
 
 _COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
@@ -117,8 +118,13 @@ def check(run: Run) -> Iterator[Finding]:
     first = lost[0][0]
     yield RULE.found(
         ranks=ranks(failure.process for failure, guilty in lost if guilty),
-        verdict="The job needs a card at %s, and %s sees none: %s%s."
-        % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
+        verdict=say(
+            "The job needs a card at {where}, and {who} sees none: {error}{why}.",
+            where=place(first.site),
+            who=named(_of([failure for failure, _ in lost])),
+            error=said(first),
+            why=_why(first),
+        ),
         evidence=first_of([failed(failure) for failure, _ in lost]),
         when=first.when,
         change=_change(first),
@@ -145,15 +151,19 @@ def _why(failure: Failed) -> str:
     init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
     if init is None or not failure.type.endswith("ZeroDivisionError"):
         return ""
-    return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.begin.launcher
+    return say(
+        "; init_dist with launcher {launcher} divides by torch.cuda.device_count(), which is 0",
+        launcher=init.begin.launcher,
+    )
 
 
 def _change(failure: Failed) -> change.Change:
     inits = [call for call in failure.calls if isinstance(call.begin, schema.InitDist)]
     if inits and failure.process is not None:
-        return [*own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
+        cards = say("Or give the job cards (--gres), and check them with nvidia-smi.")
+        return [*own_group.instead_of_init_dist(failure.process, inits[0]), cards]
     if any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls):
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
-        return [given, "For NVIDIA cards, check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]
-    return [RULE.remedy]
+        return [given, say("For NVIDIA cards, check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES.")]
+    return ()

@@ -6,7 +6,8 @@ from ddp_probe.judging.load_calls import Broken, broken
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import place
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import place, quoted
 
 RULE = Rule(
     id="DDP507",
@@ -43,16 +44,10 @@ RULE = Rule(
 
 
 _IS: Dict[str, str] = {
-    "git-lfs": "a Git LFS pointer, the placeholder of a file that was not downloaded",
-    "html": "an HTML page, such as a login or error page",
+    "git-lfs": say("a Git LFS pointer, the placeholder of a file that was not downloaded"),
+    "html": say("an HTML page, such as a login or error page"),
     "json": "JSON",
-    "text": "plain text",
-}
-_DO: Dict[str, str] = {
-    "git-lfs": "Fetch the real file: git lfs install, then git lfs pull --include=%s in its repository.",
-    "html": "Download %s again with the link to the file itself; look at the page to see what the server said.",
-    "json": "Give the path of the weights; %s may be their index or their configuration.",
-    "text": "Give the path of the weights; %s may hold their path or a checksum.",
+    "text": say("plain text"),
 }
 
 
@@ -67,17 +62,39 @@ def check(run: Run) -> Iterator[Finding]:
     first = loads[0]
     yield RULE.found(
         ranks=ranks(load.process for load in loads),
-        verdict="%s, which is loaded at %s, is %s (%s bytes)." % (first.file.path, place(first.call.site), _is(first), first.file.size),
+        verdict=say(
+            "{path}, which is loaded at {where}, is {kind} ({size} bytes).",
+            path=quoted(first.file.path),
+            where=place(first.call.site),
+            kind=_is(first),
+            size=first.file.size,
+        ),
         evidence=[item for load in loads[:2] for item in _evidence(load)],
         when=first.call.when,
         explains=[load.failure for load in loads],
-        remedy=_DO[first.file.kind] % first.file.path if first.file.kind in _DO else "",
+        remedy=_remedy(first),
     )
 
 
 def _is(load: Broken) -> str:
-    return _IS.get(load.file.kind, "not a checkpoint: its first byte is wrong")
+    return _IS.get(load.file.kind, say("not a checkpoint: its first byte is wrong"))
+
+
+def _remedy(load: Broken) -> str:
+    """Return what to do about a file of this kind; nothing if its kind is not known."""
+    path = quoted(load.file.path)
+    remedies = {
+        "git-lfs": say("Fetch the real file: git lfs install, then git lfs pull --include={path} in its repository.", path=path),
+        "html": say(
+            "Download {path} again with the link to the file itself; look at the page to see what the server said.",
+            path=path,
+        ),
+        "json": say("Give the path of the weights; {path} may be their index or their configuration.", path=path),
+        "text": say("Give the path of the weights; {path} may hold their path or a checksum.", path=path),
+    }
+    return remedies.get(load.file.kind, "")
 
 
 def _evidence(load: Broken) -> "list[Evidence]":
-    return [shown(load.call, "%s, kind %s" % (load.file.path, load.file.kind or "unknown")), failed(load.failure)]
+    text = say("{path}, kind {kind}", path=quoted(load.file.path), kind=load.file.kind or say("unknown"))
+    return [shown(load.call, text), failed(load.failure)]

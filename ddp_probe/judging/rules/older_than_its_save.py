@@ -8,7 +8,8 @@ from ddp_probe.judging.who import ranks
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.wording.words import capital, clock, named, place
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import clock, named, place, quoted
 
 _CLOCKS = 5.0  # Seconds that the clocks of two hosts, which write the times of their files, may differ by.
 
@@ -68,19 +69,22 @@ def _finding(found: List[_Old]) -> Finding:
     who = ranks(old.process for old in found)
     return RULE.found(
         ranks=who,
-        verdict="%s on %s %s %s of %s at %s, and not the one that rank %s saved on %s at %s, %s."
-        % (
-            capital(named(who)),
-            process.host,
-            "loads" if len(who) < 2 else "load",
-            file.path,
-            clock(file.mtime or 0.0),
-            place(call.site),
-            writer.rank,
-            writer.host,
-            place(save.site),
-            clock(save.when),
+        verdict=say(
+            "{who:capital} on {host} {who:loads|load} {path} of {modified} at {where}, "
+            "and not the one that rank {writer} saved on {writer_host} at {writer_where}, {saved}.",
+            who=named(who),
+            host=process.host,
+            path=quoted(file.path),
+            modified=clock(file.mtime or 0.0),
+            where=place(call.site),
+            writer=writer.rank,
+            writer_host=writer.host,
+            writer_where=place(save.site),
+            saved=clock(save.when),
         ),
-        evidence=[*first_of([shown(old.call, "load of %s" % file.path) for old in found]), shown(save, "save of %s" % save.begin.path)],
+        evidence=[
+            *first_of([shown(old.call, say("load of {path}", path=quoted(file.path))) for old in found]),
+            shown(save, say("save of {path}", path=quoted(save.begin.path))),
+        ],
         when=call.when,
     )

@@ -6,6 +6,7 @@ from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
+from ddp_probe.wording.text import say
 
 _LOOKS, _BUSY, _IDLE = 3, 20.0, 2.0
 
@@ -46,10 +47,19 @@ def check(run: Run) -> Iterator[Finding]:
         if found is not None:
             yield RULE.found(
                 ranks=host.on(found),
-                verdict="Card %d of %s is busy %.0f %% of the time and none of the %d others more than %.0f %%, while %d ranks run there, "
-                "according to %s in %d looks."
-                % (found.index, host.host, means[-1][0], len(means) - 1, means[-2][0], len(host.ranks), host.tool, host.looks),
-                evidence=[shown(host.last, "%.1f %% on card %d" % (mean, card.index)) for mean, card in means[:-4:-1]],
+                verdict=say(
+                    "Card {card} of {host} is busy {busy:.0f} % of the time and none of the {others} others more than {idle:.0f} %, "
+                    "while {ranks} ranks run there, according to {tool} in {looks} looks.",
+                    card=found.index,
+                    host=host.host,
+                    busy=means[-1][0],
+                    others=len(means) - 1,
+                    idle=means[-2][0],
+                    ranks=len(host.ranks),
+                    tool=host.tool,
+                    looks=host.looks,
+                ),
+                evidence=[shown(host.last, say("{busy:.1f} % on card {card}", busy=mean, card=card.index)) for mean, card in means[:-4:-1]],
                 when=host.answers[0].when,
             )
 

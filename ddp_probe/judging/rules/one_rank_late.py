@@ -8,7 +8,8 @@ from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.lateness import LateRanks, milliseconds
-from ddp_probe.wording.words import by_number, capital, counted, named
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import counted, named
 
 RULE = Rule(
     id="DDP653",
@@ -27,12 +28,16 @@ RULE = Rule(
 )
 
 _REMEDIES = {
-    "dataloader": "Find out why data comes late there: compare the disk or the network path of the data set, num_workers, and the load of the CPU "
-    "with those of the other ranks.",
-    "forward": "Compare the card with the others (clock, temperature, other processes on it) and the CPU (load, number of threads), and compare the "
-    "size of the batches: a rank with longer samples is slower.",
-    "saving": "Save less often, or let each rank save a part: the others wait meanwhile.",
-    "evaluating": "Share the evaluation among all ranks: the others wait meanwhile.",
+    "dataloader": say(
+        "Find out why data comes late there: compare the disk or the network path of the data set, num_workers, and the load of the CPU "
+        "with those of the other ranks."
+    ),
+    "forward": say(
+        "Compare the card with the others (clock, temperature, other processes on it) and the CPU (load, number of threads), and compare the "
+        "size of the batches: a rank with longer samples is slower."
+    ),
+    "saving": say("Save less often, or let each rank save a part: the others wait meanwhile."),
+    "evaluating": say("Share the evaluation among all ranks: the others wait meanwhile."),
 }
 
 
@@ -43,52 +48,90 @@ def check(run: Run) -> Iterator[Finding]:
         return
     yield RULE.found(
         ranks=found.ranks,
-        verdict="%s %s last in %d of the latest %d steps, typically %s after the others, which therefore wait for %s of each step (%s). %s the "
-        "time in %s: %s a step, against %s on the others."
-        % (
-            capital(late_ranks.who(run, found)),
-            "came" if not late_ranks.host(run, found) else "is late: its ranks came",
-            found.last_in,
-            found.steps,
-            milliseconds(found.behind),
-            milliseconds(found.waited),
-            "%d %%" % round(100 * found.waited / max(found.took, 1)),
-            by_number(found.ranks, "It spends", "They spend"),
-            found.part_in_words,
-            milliseconds(found.usual + found.more),
-            milliseconds(found.usual),
-        ),
+        verdict=joined([_how_often(run, found), _where(found)]),
         evidence=[*first_of([_step(run, rank, found) for rank in found.ranks]), *_sums(run, found)],
         when=max(standings_of(run).ranks[rank].moved() for rank in found.ranks),
-        remedy=_REMEDIES.get(found.part, RULE.remedy),
+        remedy=_REMEDIES.get(found.part, ""),
+    )
+
+
+def _how_often(run: Run, found: LateRanks) -> Text:
+    if late_ranks.host(run, found):
+        return say(
+            "{who:capital} is late: its ranks came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
+            "which therefore wait for {waited} of each step ({share} %).",
+            who=late_ranks.who(run, found),
+            last_in=found.last_in,
+            steps=found.steps,
+            behind=milliseconds(found.behind),
+            waited=milliseconds(found.waited),
+            share=round(100 * found.waited / max(found.took, 1)),
+        )
+    return say(
+        "{who:capital} came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
+        "which therefore wait for {waited} of each step ({share} %).",
+        who=late_ranks.who(run, found),
+        last_in=found.last_in,
+        steps=found.steps,
+        behind=milliseconds(found.behind),
+        waited=milliseconds(found.waited),
+        share=round(100 * found.waited / max(found.took, 1)),
+    )
+
+
+def _where(found: LateRanks) -> Text:
+    return say(
+        "{who:It spends|They spend} the time in {part}: {own} a step, against {usual} on the others.",
+        who=named(found.ranks),
+        part=found.part_in_words,
+        own=milliseconds(found.usual + found.more),
+        usual=milliseconds(found.usual),
     )
 
 
 def _step(run: Run, rank: int, found: LateRanks) -> Evidence:
     standing = standings_of(run).ranks[rank]
-    text = "%s is late by %s of %s; %s wait" % (named([rank]), milliseconds(found.behind), milliseconds(found.took), named(found.others, 4))
+    text = say(
+        "{who} is late by {behind} of {step}; {others} wait",
+        who=named([rank]),
+        behind=milliseconds(found.behind),
+        step=milliseconds(found.took),
+        others=named(found.others, 4),
+    )
     return Evidence(standing.ledger.path, 1, standing.site, text)
 
 
 def _sums(run: Run, found: LateRanks) -> List[Evidence]:
     """Return what the sums say of the whole run: the line at which most time was waited, and where these ranks came last in the mean."""
-    told = [_wait(run, found, line) for line in list(late_ranks.sites(run))[:1]]
-    told += [
-        _at(run, found, line, "on average over all %s of %s, %s came %s after the others" % (counted(calls, "call"), line.op, named(found.ranks), ms))
-        for line, calls, behind in late_ranks.by_sums(run, found)
-        for ms in [milliseconds(int(behind * 1e6))]
-        if ms != "0 ms"
-    ]
-    return told[:3]
+    evidence = [_wait(run, found, line) for line in list(late_ranks.sites(run))[:1]]
+    for line, calls, behind in late_ranks.by_sums(run, found):
+        late = milliseconds(int(behind * 1e6))
+        if late != "0 ms":
+            text = say(
+                "on average over all {calls} of {op}, {who} came {late} after the others",
+                calls=counted(calls, "call"),
+                op=line.op,
+                who=named(found.ranks),
+                late=late,
+            )
+            evidence.append(_at(run, found, line, text))
+    return evidence[:3]
 
 
 def _wait(run: Run, found: LateRanks, line: WaitSite) -> Evidence:
     times = late_ranks.sites(run)[line]
     most = max(times, key=lambda rank: times[rank].inside)
     one = times[most]
-    text = "%s spent %.3g s in %s of %s, %.3g s in the longest" % (named([most]), one.inside, counted(one.calls, "call"), line.op, one.longest)
+    text = say(
+        "{who} spent {seconds:.3g} s in {calls} of {op}, {longest:.3g} s in the longest",
+        who=named([most]),
+        seconds=one.inside,
+        calls=counted(one.calls, "call"),
+        op=line.op,
+        longest=one.longest,
+    )
     return _at(run, found, line, text)
 
 
-def _at(run: Run, found: LateRanks, line: WaitSite, text: str) -> Evidence:
+def _at(run: Run, found: LateRanks, line: WaitSite, text: Text) -> Evidence:
     return Evidence(standings_of(run).ranks[found.ranks[0]].ledger.path, 1, as_site(line.site), text)

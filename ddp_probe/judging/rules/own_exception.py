@@ -1,6 +1,6 @@
 """The first exception that does not report the loss of a peer: the job's own, which no other rule knows."""
 
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from ddp_probe.judging.printed import root_cause
 from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule, failed
@@ -11,7 +11,8 @@ from ddp_probe.judging.who import ranks
 from ddp_probe.reading.job_line import nested_line
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
-from ddp_probe.wording.words import capital, cut, named, place
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import cut, named, place, quoted
 
 # Exceptions from these are about the machine, the versions or the other ranks: they need a separate rule.
 _LIBRARY = Expression(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
@@ -72,17 +73,39 @@ def read(run: Run) -> Iterator[Finding]:
 def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
     losers, missing = _losers(lost, guilty), _missing(own)
     said = own.said(200) if own.inside else cut(own.text, 200)
-    words = (capital(named(guilty)), "failed first," if losers else "failed", said.rstrip("."), place(own.site), losers)
-    fix = "Install %s where these ranks run, or correct its name at %s%s." if missing else "Fix what failed at %s%s."
-    then = (place(own.site), "; the other ranks' exceptions follow from it" if losers else "")
+    error, where = quoted(said.rstrip(".")), place(own.site)
+    if losers:
+        verdict = say(
+            "{who:capital} failed first, with {error} at {where}; an exception in the job's own code; {losers} lost the connection.",
+            who=named(guilty),
+            error=error,
+            where=where,
+            losers=losers,
+        )
+    else:
+        verdict = say(
+            "{who:capital} failed with {error} at {where}; an exception in the job's own code.",
+            who=named(guilty),
+            error=error,
+            where=where,
+        )
+    follow = say("; the other ranks' exceptions follow from it") if losers else ""
+    remedy = say("Fix what failed at {where}{follow}.", where=where, follow=follow)
+    if missing:
+        remedy = say(
+            "Install {package} where these ranks run, or correct its name at {where}{follow}.",
+            package=missing,
+            where=where,
+            follow=follow,
+        )
     return RULE.found(
         ranks=guilty,
-        verdict="%s %s with %s at %s; an exception in the job's own code%s." % words,
+        verdict=verdict,
         evidence=[failed(failure) for failure in [own, *lost[:2]]],
         when=own.when,
         explains=[*alike, *lost],
         confidence=confidence,
-        remedy=fix % ((missing, *then) if missing else then),
+        remedy=remedy,
     )
 
 
@@ -95,7 +118,8 @@ def _is_own(failure: Failed) -> bool:
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
         return False
     if failure.process is not None and nested_line(failure.message) is not None:
-        return not (_SYSTEM.search(failure.inside) or TIMED_OUT.search(failure.inside))
+        words = failure.inside.rpartition(", at ")[0]  # Without the place: a folder may be named after a card.
+        return not (_SYSTEM.search(words) or TIMED_OUT.search(words))
     return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))
 
 
@@ -111,6 +135,6 @@ def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
     return told or root_cause(failure.text for failure in lost)
 
 
-def _losers(lost: List[Failed], guilty: List[int]) -> str:
+def _losers(lost: List[Failed], guilty: List[int]) -> Optional[Text]:
     others = sorted({failure.rank for failure in lost if failure.rank is not None} - set(guilty))
-    return "; %s lost the connection" % named(others) if others else ""
+    return named(others) if others else None

@@ -8,6 +8,7 @@ from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, fi
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
 
 _ZERO = r"inconsistent 0 params\b"
 _TIMED_OUT = (
@@ -67,17 +68,22 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if not digests:
         yield from by_text(RULE, run)
         return
-    missing = "" if len(wraps) == (run.expected or len(wraps)) else ", of %d" % (run.expected or 0)
+    expected = run.expected or len(wraps)
+    evidence = [failed(failure) for failure in found[:2]]
+    for rank, call in wraps:
+        digest = call.begin.placement.digest if call.begin.placement else say("unknown")
+        evidence.append(shown(call, say("rank {rank}: digest {digest}", rank=rank, digest=digest)))
     yield RULE.found(
         ranks=[],
-        verdict=(
-            "All %d ranks that reached the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that never arrived."
-        )
-        % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
-        evidence=first_of(
-            [failed(failure) for failure in found[:2]]
-            + [shown(call, "rank %d: digest %s" % (rank, call.begin.placement.digest if call.begin.placement else "unknown")) for rank, call in wraps]
+        verdict=say(
+            "All {count} ranks that reached the wrap{expected} hold the same model (digest {digest}, {parameters} parameters): "
+            "the count of 0 is an answer that never arrived.",
+            count=len(wraps),
+            expected=say(", of {expected}", expected=expected) if len(wraps) != expected else "",
+            digest=digests.pop(),
+            parameters=_parameters([call for _, call in wraps]),
         ),
+        evidence=first_of(evidence),
         when=found[0].when,
         explains=found,
     )

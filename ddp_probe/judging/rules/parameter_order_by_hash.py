@@ -8,7 +8,8 @@ from ddp_probe.judging.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Pri
 from ddp_probe.judging.who import through, told
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
-from ddp_probe.wording.words import capital, counted, named, place
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import counted, listed, named, place
 
 RULE = Rule(
     id="DDP703",
@@ -38,13 +39,17 @@ def check(run: Run) -> Iterator[Finding]:
     groups = by_digest(wraps)
     if len(groups) > 1:
         firsts = [group[0] for group in groups.values()]
-        listed = [reordered(run, firsts[0], other) for other in firsts[1:]]
-        same = all(alike(firsts[0], other) if found is None else found for found, other in zip(listed, firsts[1:]))
+        same_names = [reordered(run, firsts[0], other) for other in firsts[1:]]
+        same = all(alike(firsts[0], other) if found is None else found for found, other in zip(same_names, firsts[1:]))
         if same and _seeds_differ(firsts):
-            yield _found(run, wraps, firsts, HIGH if all(found is not None for found in listed) else MEDIUM)
+            yield _found(run, wraps, firsts, HIGH if all(found is not None for found in same_names) else MEDIUM)
     for match in list(told(RULE, run))[:1]:
         yield RULE.found(
-            ranks=[], verdict=str(match.printed.says), evidence=[failed(match.failure)], when=match.failure.when, explains=[match.failure]
+            ranks=[],
+            verdict=say(match.printed.says),
+            evidence=[failed(match.failure)],
+            when=match.failure.when,
+            explains=[match.failure],
         )
 
 
@@ -58,21 +63,21 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
     failures = through(run, calls)
     silent = all(wrapped.survived for wrapped in wraps)
     one, other = firsts[1], firsts[0]
-    place_of = difference(run, one, other)
+    different = difference(run, one, other)
     who = named([wrapped.process.rank for wrapped in wraps if wrapped.process.rank is not None])
     return RULE.found(
         ranks=[],
-        verdict="%s wrap the same %s in %d orders, with PYTHONHASHSEED %s: %s%s."
-        % (
-            capital(who),
-            counted(one.placement.parameters, "parameter"),
-            len(firsts),
-            _seeds(firsts),
-            place_of or "their lists are not available",
-            "; all shapes fit, so DDP averages gradients of different layers" if silent else "",
+        verdict=say(
+            "{who:capital} wrap the same {parameters} in {orders} orders, with PYTHONHASHSEED {seeds}: {difference}{silent}.",
+            who=who,
+            parameters=counted(one.placement.parameters, "parameter"),
+            orders=len(firsts),
+            seeds=_seeds(firsts),
+            difference=different or say("their lists are not available"),
+            silent=say("; all shapes fit, so DDP averages gradients of different layers") if silent else "",
         ),
         evidence=[
-            *(shown(wrapped.call, "digest %s" % wrapped.placement.digest) for wrapped in firsts[:3]),
+            *(shown(wrapped.call, say("digest {digest}", digest=wrapped.placement.digest)) for wrapped in firsts[:3]),
             *_starts(firsts),
             *(failed(failure) for failure in failures[:2]),
         ],
@@ -82,20 +87,22 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
         explains=failures,
         change=[
             change.Variable("PYTHONHASHSEED", "0"),
-            "Better: in the code that builds the model before the wrap at %s, iterate sorted(names) or a list instead of a set."
-            % place(one.call.site),
+            say(
+                "Better: in the code that builds the model before the wrap at {where}, iterate sorted(names) or a list instead of a set.",
+                where=place(one.call.site),
+            ),
         ],
     )
 
 
-def _seeds(wraps: List[Wrapped]) -> str:
-    return " and ".join(sorted({wrapped.process.started.hash_seed or "unknown" for wrapped in wraps}))
+def _seeds(wraps: List[Wrapped]) -> Text:
+    seeds = {wrapped.process.started.hash_seed or say("unknown") for wrapped in wraps}
+    return listed(sorted(seeds), by=" and ")
 
 
 def _starts(wraps: List[Wrapped]) -> List[Evidence]:
-    return [
-        line(call.at, "PYTHONHASHSEED %s" % call.begin.hash_seed)
-        for wrapped in wraps[:2]
-        for call in wrapped.process.every()
-        if hasattr(call.begin, "hash_seed")
-    ]
+    evidence = []
+    for wrapped in wraps[:2]:
+        starts = [call for call in wrapped.process.every() if hasattr(call.begin, "hash_seed")]
+        evidence += [line(call.at, say("PYTHONHASHSEED {seed}", seed=call.begin.hash_seed)) for call in starts]
+    return evidence

@@ -8,7 +8,8 @@ from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
 from ddp_probe.standing.splits import PEER, Split
-from ddp_probe.wording.words import capital, place, spans
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import place, spans
 
 RULE = Rule(
     id="DDP635",
@@ -34,15 +35,29 @@ def check(run: Run) -> Iterator[Finding]:
         yield from _apart(run)
         return
     other = _other_half(run, found)
-    told = departed(found)
-    told += " Rank %d is %s: one of them may name the wrong rank." % (other, standings_of(run).ranks[other].where()) if other is not None else ""
+    half = ""
+    if other is not None:
+        where = standings_of(run).ranks[other].where()
+        half = say(" Rank {rank} is {where}: one of them may name the wrong rank.", rank=other, where=where)
+    match = say(
+        "Match the {call} of rank {here} with a call on rank {there}, or remove it; both need the same number of calls, in the same order.",
+        call=found.what,
+        here=spans(found.here),
+        there=spans(found.there),
+    )
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(run, found)),
+        verdict=say(
+            "{waiting:capital}; {absent}.{departed}{half}{doubt}",
+            waiting=waiting(run, found),
+            absent=absent(run, found),
+            departed=departed(found),
+            half=half,
+            doubt=doubt(run, found),
+        ),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
-        remedy="%sMatch the %s of rank %s with a call on rank %s, or remove it; both need the same number of calls, in the same order."
-        % (_look_first(run, found), found.what, spans(found.here), spans(found.there)),
+        remedy=joined([_look_first(run, found), match]),
         explains=explained(run),
     )
 
@@ -51,7 +66,13 @@ def _look_first(run: Run, found: Split) -> str:
     """Begin the remedy with the place of a rank that is in no call: it may be stuck there."""
     other = standings_of(run).ranks.get(found.there[0])
     own = other.own if other is not None and other.inside is None and other.left is None else None
-    return "Find out why rank %d stays at %s. If it should be there, it lacks a call. " % (found.there[0], place(own.site)) if own is not None else ""
+    if own is None:
+        return ""
+    return say(
+        "Find out why rank {rank} stays at {where}. If it should be there, it lacks a call.",
+        rank=found.there[0],
+        where=place(own.site),
+    )
 
 
 def _apart(run: Run) -> Iterator[Finding]:
@@ -63,12 +84,18 @@ def _apart(run: Run) -> Iterator[Finding]:
             continue
         yield RULE.found(
             ranks=sorted((rank, peer.rank)),
-            verdict="Rank %d is %s; rank %d is %s. The two calls match, and both ranks have been in them for %.0f s: either their tags differ, "
-            "which ledgers do not record, or the two ranks cannot reach each other."
-            % (rank, one.where(), peer.rank, peer.where(), min(one.lasted(), peer.lasted())),
+            verdict=say(
+                "Rank {rank} is {where}; rank {peer} is {peer_where}. The two calls match, and both ranks have been in them for {seconds:.0f} s: "
+                "either their tags differ, which ledgers do not record, or the two ranks cannot reach each other.",
+                rank=rank,
+                where=one.where(),
+                peer=peer.rank,
+                peer_where=peer.where(),
+                seconds=min(one.lasted(), peer.lasted()),
+            ),
             evidence=[stands(run, rank), stands(run, peer.rank)],
             when=max(one.since(), peer.since()),
-            remedy="Give both calls the same tag. If the tags are equal, check whether the two ranks can reach each other.",
+            remedy=say("Give both calls the same tag. If the tags are equal, check whether the two ranks can reach each other."),
             explains=explained(run),
             confidence=MEDIUM,
         )

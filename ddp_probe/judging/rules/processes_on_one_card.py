@@ -7,7 +7,8 @@ from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, shown
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
-from ddp_probe.wording.words import size, subject
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, size
 
 RULE = Rule(
     id="DDP315",
@@ -63,13 +64,25 @@ def _finding(host: CardsOfHost, crowd: _Crowd, run: Run) -> Finding:
     card, guests = crowd.card, crowd.guests
     astray = guests if guests and len(guests) < len(crowd.ranks) else crowd.ranks
     held = [bytes_ for bytes_ in card.processes.values() if bytes_]
-    more = ", %s in all" % size(sum(held)) if held else ""
-    where = "beside cards of their own" if guests else "and on no other; %d cards of the host are free" % _free(host)
+    alone = say("and on no other; {count} cards of the host are free", count=_free(host))
     lost = [failure for failure in card_use.lost(run) if failure.rank in crowd.ranks and not guests]
     return RULE.found(
         ranks=astray,
-        verdict="%s on card %d of %s%s, %s, as %s lists them." % (subject(astray, "is", "are"), card.index, host.host, more, where, host.tool),
-        evidence=[shown(host.last, "%d processes on card %d" % (len(card.processes), card.index))],
+        verdict=say(
+            "{who:capital} {who:is|are} on card {card} of {host}{held}, {beside}, as {tool} lists them.",
+            who=named(astray),
+            card=card.index,
+            host=host.host,
+            held=say(", {size} in all", size=size(sum(held))) if held else "",
+            beside=say("beside cards of their own") if guests else alone,
+            tool=host.tool,
+        ),
+        evidence=[
+            shown(
+                host.last,
+                say("{count} processes on card {card}", count=len(card.processes), card=card.index),
+            )
+        ],
         when=host.answers[0].when,
         explains=lost,
         severity=ERROR if lost else WARNING,

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.exit_calls import fix_of_hidden
 from ddp_probe.judging.ledgers import Standing, standings_of
-from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, sequence_evidence, waiting
+from ddp_probe.judging.parted import absent, before_it_left, doubt, evidence, explained, of_kind, sequence_evidence, waiting
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import LEFT
@@ -31,8 +31,7 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None:
         return
     gone = standings_of(run).ranks[found.there[0]]
-    has_failed = gone.left is not None and gone.left.failure is not None
-    left = found.left if not has_failed else None
+    left = before_it_left(found, gone)
     yield RULE.found(
         ranks=found.blame,
         verdict=say(
@@ -45,7 +44,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=sequence_evidence(run, left, evidence(run, found)),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
         remedy=_remedy(named(found.there), gone),
-        change=left_sequence.change(found.decided if not has_failed else None),
+        change=left_sequence.change(left if found.decided is not None else None),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
 

@@ -14,6 +14,8 @@ from ddp_probe.reading.text.passages import signs
 from ddp_probe.reading.text.streams import Stream
 from ddp_probe.reading.text.survived import survived
 from ddp_probe.reading.text.tracebacks import TRAINING
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 LONGEST = 1 << 16
 _BLOCK = 200  # Lines read together; a log with at most this many is short.
@@ -47,10 +49,16 @@ def read(lines: Iterable[bytes], file: str) -> TextLog:
 def left_out(log: TextLog) -> Iterator[str]:
     """Yield sentences about the parts of a log that were not read."""
     if log.passed:
-        read = "only the first %d MB and the last %d MB of such lines are read" % (_ROOM >> 20, _END_ROOM >> 20)
-        yield "%s has too many lines with signs of trouble: %d lines in the middle were skipped (%s)." % (log.file, log.passed, read)
+        yield say(
+            "{file} has too many lines with signs of trouble: {count} lines in the middle were skipped (only the first {first} MB and the last "
+            "{last} MB of such lines are read).",
+            file=quoted(log.file),
+            count=log.passed,
+            first=_ROOM >> 20,
+            last=_END_ROOM >> 20,
+        )
     if log.dropped:
-        yield "%s has more failures than are kept: %d in the middle were dropped." % (log.file, log.dropped)
+        yield say("{file} has more failures than are kept: {count} in the middle were dropped.", file=quoted(log.file), count=log.dropped)
 
 
 class _Reader:

@@ -9,6 +9,7 @@ from ddp_probe.shared.schema import Site
 from ddp_probe.showing import found, own_change, source
 from ddp_probe.showing.found import EvidenceGroup
 from ddp_probe.showing.html.quotes import LineLink, Quotes
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.paths import Paths
 from ddp_probe.wording.words import named
 
@@ -83,42 +84,42 @@ class FindingPart(NamedTuple):
     consequences_more: int
 
 
-def parts(diagnosis: Diagnosis, quotes: Quotes) -> List[FindingPart]:
+def parts(diagnosis: Diagnosis, quotes: Quotes, say: Language = ENGLISH) -> List[FindingPart]:
     """Return the findings in their order."""
-    return [_part(finding, diagnosis, quotes) for finding in diagnosis.findings]
+    return [_part(finding, diagnosis, quotes, say) for finding in diagnosis.findings]
 
 
-def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes) -> FindingPart:
+def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, say: Language) -> FindingPart:
     run, paths = diagnosis.run, Paths(diagnosis.run)
     site = source.own_line(finding)
     there = source.of(site, run) if site is not None else None
-    verdict = paths(finding.verdict)
-    place = _place(site, paths) if site is not None and there is not None else ""
-    claims, more = _evidence(finding, diagnosis, quotes, paths)
+    verdict = paths(say.text(finding.verdict))
+    place = _place(site, paths, say) if site is not None and there is not None else ""
+    claims, more = _evidence(finding, diagnosis, quotes, paths, say)
     return FindingPart(
         finding.id,
         finding.slug,
-        finding.severity,
+        say(finding.severity),
         finding.severity == ERROR,
-        named(finding.ranks) + found.hosts_of(finding, run) if finding.ranks else "",
+        say.text(named(finding.ranks)) + found.hosts_of(finding, run, say) if finding.ranks else "",
         verdict,
-        found.weaker(finding, diagnosis) if finding.confidence != HIGH else "",
+        found.weaker(finding, diagnosis, say) if finding.confidence != HIGH else "",
         place,
         [_source_line(row) for row in source.rows(site, there)] if site is not None and there is not None else [],
         source.changed(there) if there is not None and there.newer else "",
-        list(blocks(paths(finding.remedy))),
+        list(blocks(paths(say.text(finding.remedy)))),
         _diff(finding) if there is None or not there.newer else [],
         own_change.shell(finding) if there is None or not there.newer else [],
         finding.fix,
         claims,
         more,
-        [paths(text) for text in finding.consequences[:_CONSEQUENCES]],
+        [paths(say.text(text)) for text in finding.consequences[:_CONSEQUENCES]],
         max(0, len(finding.consequences) - _CONSEQUENCES),
     )
 
 
-def _place(site: Site, paths: Paths) -> str:
-    return "%s:%d%s" % (paths.name(site.file), site.line, " in %s" % site.function if site.function else "")
+def _place(site: Site, paths: Paths, say: Language) -> str:
+    return "%s:%d%s" % (paths.name(site.file), site.line, say(" in %s") % site.function if site.function else "")
 
 
 def _source_line(row: source.SourceRow) -> SourceLine:
@@ -151,7 +152,7 @@ def _kind(line: str) -> str:
     return "removed" if line.startswith("-") else "added" if line.startswith("+") else "context"
 
 
-def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Paths) -> Tuple[List[SiteClaims], int]:
+def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Paths, say: Language) -> Tuple[List[SiteClaims], int]:
     """Return the claims by the line of the job that they are about, and how many are left out."""
     sites: Dict[_SiteKey, List[Evidence]] = {}
     for evidence in finding.evidence:
@@ -161,13 +162,13 @@ def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Pat
     line = source.own_line(finding)
     framed = (line.file, line.line) if line is not None else None
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != framed):
-        groups = found.grouped(items, diagnosis.run)
-        shown = [_claim(group, quotes, paths) for group in groups[: max(left, 0)]]
-        claims += [SiteClaims(_place(Site(*site), paths) if site is not None else "", shown)] if shown else []
+        groups = found.grouped(items, diagnosis.run, say=say)
+        shown = [_claim(group, quotes, paths, say) for group in groups[: max(left, 0)]]
+        claims += [SiteClaims(_place(Site(*site), paths, say) if site is not None else "", shown)] if shown else []
         left -= len(groups)
     return claims, max(0, -left)
 
 
-def _claim(group: EvidenceGroup, quotes: Quotes, paths: Paths) -> EvidenceClaim:
+def _claim(group: EvidenceGroup, quotes: Quotes, paths: Paths, say: Language) -> EvidenceClaim:
     links = [quotes.link(at) for at in group.at[:_LINKS]]
-    return EvidenceClaim(named(group.ranks) if group.ranks else "", paths(group.text), links, max(0, len(group.at) - _LINKS))
+    return EvidenceClaim(say.text(named(group.ranks)) if group.ranks else "", paths(group.text), links, max(0, len(group.at) - _LINKS))

@@ -12,25 +12,30 @@ from markupsafe import Markup, escape
 import ddp_probe
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.shared.regular_files import open_text
-from ddp_probe.showing import brief_form, inventory, remedies, safe
+from ddp_probe.showing import brief_form, inventory, language, remedies, safe
 from ddp_probe.showing.brief_form import questions
 from ddp_probe.showing.html import findings, lanes, matrix, rank_differences, stack_branches, waits
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import Quotes
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.masker import Masker
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.wording.text import Text
+from ddp_probe.wording.words import named
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def rendered(values: Any, masker: Masker) -> str:
+def rendered(values: Any, masker: Masker, say: Language) -> str:
     """Return the page that the template makes of these values."""
 
     def inert(value: Any) -> Any:
         """Return what is printed: every text that is not markup of the template itself is shown as inert text."""
-        return safe.visible(masker.page(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return safe.visible(masker.page(say.text(value) if isinstance(value, Text) else value))
 
     loader = jinja2.FileSystemLoader(_TEMPLATES)
     environment = jinja2.Environment(
@@ -73,35 +78,35 @@ _QUESTIONS = 12
 
 
 def chunks(diagnosis: Diagnosis) -> Generator[str, None, str]:
-    """Yield the page; there is nothing to note about it."""
-    yield text(diagnosis)
+    """Yield the page in the reader's language; there is nothing to note about it."""
+    yield text(diagnosis, language.chosen())
     return ""
 
 
-def text(diagnosis: Diagnosis) -> str:
+def text(diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
     """Return the whole page, masked as a bundle is: both are given away."""
     masker = Masker(os.environ)
     run, states, quotes, paths = diagnosis.run, rank_states(diagnosis.run), Quotes(diagnosis.run, masker), Paths(diagnosis.run)
     asked = questions(diagnosis)
     values = {
-        "w": WORDS,
+        "w": {**{key: say(word) for key, word in WORDS.items()}, "lang": say.name},
         "verdict": diagnosis.verdict,
         "running": bool(run.running),
-        "title": inventory.title(run, states),
+        "title": inventory.title(run, states, say),
         "made_by": ddp_probe.__version__,
-        "findings": findings.parts(diagnosis, quotes),
+        "findings": findings.parts(diagnosis, quotes, say),
         "explained": " ".join(inventory.near(folder) for folder in run.folders),
-        "clear": brief_form.clear(diagnosis) if diagnosis.verdict == CLEAR else "",
+        "clear": say(brief_form.GOOD_ORDER) % say.text(named(sorted(run.ranks))) if diagnosis.verdict == CLEAR else "",
         "found": diagnosis.verdict == FOUND,
-        "open": [(paths(reason.because), paths(reason.next)) for reason in asked[:_QUESTIONS]],
+        "open": [(paths(say.text(reason.because)), paths(say.text(reason.next))) for reason in asked[:_QUESTIONS]],
         "open_more": max(0, len(asked) - _QUESTIONS),
         "remedies": [paths(sentence) for sentence in remedies.sentences(run)[:_QUESTIONS]],
-        "matrix": matrix.matrix(diagnosis, states, quotes),
-        "waits": waits.part(diagnosis),
-        "lanes": lanes.part(diagnosis, quotes),
-        "stacks": stack_branches.part(run),
+        "matrix": matrix.matrix(diagnosis, states, quotes, say),
+        "waits": waits.part(diagnosis, say),
+        "lanes": lanes.part(diagnosis, quotes, say),
+        "stacks": stack_branches.part(run, say),
         "models": rank_differences.model_tables(run, quotes),
         "environment": rank_differences.environment_part(run, quotes),
-        "inventory": list(inventory.rows(run, states)),
+        "inventory": [(say(label), text) for label, text in inventory.rows(run, states, say)],
     }
-    return rendered({**values, "quoted": quotes.read()}, masker)
+    return rendered({**values, "quoted": quotes.read()}, masker, say)

@@ -9,6 +9,7 @@ from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Span, Timeline, timeline
 from ddp_probe.wording.words import size
 from ddp_probe.wording.words import spans as rank_spans
@@ -132,49 +133,50 @@ def _alike(time_span: Span, other: Span) -> bool:
 # The words of the lanes: on their bars, in the bars' tooltips, and in the table.
 
 
-def label_of(bar: PlacedSpan) -> str:
+def label_of(bar: PlacedSpan, say: Language) -> str:
     """Return what is written on a bar; if a finding points at it, with the line of the job."""
     span = bar.span
-    return "%s  %s" % (name_of(bar), _short(span.site)) if span.guilty and span.site is not None else name_of(bar)
+    name = name_of(bar, say)
+    return "%s  %s" % (name, _short(span.site)) if span.guilty and span.site is not None else name
 
 
-def name_of(span: PlacedSpan) -> str:
+def name_of(span: PlacedSpan, say: Language) -> str:
     """Return the name of a bar."""
-    return span.span.name if span.size == 1 else WORDS["bar_many"] % (span.size, WORDS["kind_" + span.span.kind])
+    return span.span.name if span.size == 1 else say(WORDS["bar_many"]) % (span.size, say(WORDS["kind_" + span.span.kind]))
 
 
-def title_of(bar: PlacedSpan, scale: TimeScale) -> str:
+def title_of(bar: PlacedSpan, scale: TimeScale, say: Language) -> str:
     """Return all that is known of a bar."""
     span = bar.span
-    how = WORDS["bar_open"] if not span.ended else WORDS["bar_failed"] if span.failed else ""
-    parts = [name_of(bar), WORDS["bar_time"] % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
+    how = say(WORDS["bar_open"]) if not span.ended else say(WORDS["bar_failed"]) if span.failed else ""
+    parts = [name_of(bar, say), say(WORDS["bar_time"]) % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
     parts += ["%s:%d" % (span.site.file, span.site.line)] if span.site is not None and span.site.file else []
     return "; ".join(text for text in parts if text)
 
 
-def last_words(span: Span, scale: TimeScale) -> str:
+def last_words(span: Span, scale: TimeScale, say: Language) -> str:
     """Return what a process did last."""
-    how = WORDS["last_open"] % span.name if not span.ended else WORDS["last_failed"] % span.name if span.failed else span.name
-    place = WORDS["last_at"] % _short(span.site) if span.site is not None and span.site.file else ""
-    return how + place + WORDS["last_from"] % seconds(span.begin - scale.begin)
+    how = say(WORDS["last_open"]) % span.name if not span.ended else say(WORDS["last_failed"]) % span.name if span.failed else span.name
+    place = say(WORDS["last_at"]) % _short(span.site) if span.site is not None and span.site.file else ""
+    return how + place + say(WORDS["last_from"]) % seconds(span.begin - scale.begin)
 
 
 def _short(site: Optional[Site]) -> str:
     return "%s:%d" % (os.path.basename(site.file), site.line) if site is not None else ""
 
 
-def spent(spans: Sequence[Span]) -> str:
+def spent(spans: Sequence[Span], say: Language) -> str:
     """Return how often and how long a process was in each kind."""
     times: Dict[str, List[float]] = {}
     for span in spans:
         times.setdefault(span.kind, []).append(span.end - span.begin)
-    return "; ".join(_spent(WORDS["kind_" + kind], those) for kind, those in times.items())
+    return "; ".join(_spent(say(WORDS["kind_" + kind]), those, say) for kind, those in times.items())
 
 
-def _spent(kind: str, times: List[float]) -> str:
+def _spent(kind: str, times: List[float], say: Language) -> str:
     if len(times) == 1:
-        return WORDS["spent_once"] % (kind, seconds(times[0]))
-    return WORDS["spent_often"] % (kind, len(times), seconds(sum(times)))
+        return say(WORDS["spent_once"]) % (kind, seconds(times[0]))
+    return say(WORDS["spent_often"]) % (kind, len(times), seconds(sum(times)))
 
 
 LANES = 64  # Most lanes; of more ranks than this only the first FEW are shown.
@@ -253,7 +255,7 @@ class LanesPart(NamedTuple):
     hosts: bool
 
 
-def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
+def part(diagnosis: Diagnosis, quotes: Quotes, say: Language = ENGLISH) -> LanesPart:
     """Return the lanes of a run."""
     count = len(diagnosis.run.processes)
     limit = FEW if count > LANES else LANES
@@ -262,7 +264,7 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
     length = max(times.end - times.begin, 0.0)
     drawn = length * _MARGIN
     scale = TimeScale(times.begin, drawn)
-    lanes = [_lane(lane, scale, most, quotes) for lane in times.lanes] if length > 0 else []
+    lanes = [_lane(lane, scale, most, quotes, say) for lane in times.lanes] if length > 0 else []
     present = {span.kind for lane in times.lanes for span in lane.spans}
     return LanesPart(
         lanes,
@@ -310,50 +312,50 @@ def _busy(times: Timeline, length: float) -> float:
     return busy if 0 < busy < length / 4 else 0.0
 
 
-def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
+def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes, say: Language) -> LanePart:
     spans = placed(lane.spans, most, scale.length)
     rows = 1 + max((span.row for span in spans), default=0)
-    memory = _memory(lane, scale, rows)
+    memory = _memory(lane, scale, rows, say)
     last = max(lane.spans, key=lambda span: (span.kind != HANG, not span.ended, span.begin), default=None)
     return LanePart(
         "-" if lane.rank is None else str(lane.rank),
         lane.host,
         lane.guilty,
         rows + bool(memory),
-        [_bar(span, scale) for span in spans] + memory,
-        [_mark(mark, scale) for mark in lane.marks],
-        spent(lane.spans),
+        [_bar(span, scale, say) for span in spans] + memory,
+        [_mark(mark, scale, say) for mark in lane.marks],
+        spent(lane.spans, say),
         seconds(lane.begin - scale.begin) if lane.spans else "",
-        last_words(last, scale) if last is not None else "",
-        lane.ending,
+        last_words(last, scale, say) if last is not None else "",
+        say.state(lane.ending),
         quotes.link(last.at) if last is not None and last.at is not None and (lane.guilty or last.guilty) else None,
         lane.left_out,
     )
 
 
-def _bar(placed_span: PlacedSpan, scale: TimeScale) -> LaneBar:
+def _bar(placed_span: PlacedSpan, scale: TimeScale, say: Language) -> LaneBar:
     span = placed_span.span
     letters = _ROOM * scale.share(span.end - span.begin)
-    label = label_of(placed_span)
+    label = label_of(placed_span, say)
     return LaneBar(
         scale.at(span.begin),
         scale.at(scale.begin + span.end - span.begin),
         placed_span.row,
         span.kind,
         label if len(label) + 2 <= letters else "",
-        title_of(placed_span, scale),
+        title_of(placed_span, scale, say),
         "failed" if span.failed else "" if span.ended else "open",
         letters < _THIN,
         span.guilty,
     )
 
 
-def _mark(mark: Mark, scale: TimeScale) -> LaneMark:
+def _mark(mark: Mark, scale: TimeScale, say: Language) -> LaneMark:
     kind = "failure" if mark.kind == FAILURE else mark.kind
-    return LaneMark(scale.at(mark.when), kind, WORDS["mark_time"] % (mark.name, seconds(mark.when - scale.begin)))
+    return LaneMark(scale.at(mark.when), kind, say(WORDS["mark_time"]) % (mark.name, seconds(mark.when - scale.begin)))
 
 
-def _memory(lane: Lane, scale: TimeScale, row: int) -> List[LaneBar]:
+def _memory(lane: Lane, scale: TimeScale, row: int, say: Language) -> List[LaneBar]:
     """Return what the rank held over time as bars of different heights: on the device with the most memory, else on the host."""
     most = {what: max(max(mark.sizes.values()) for mark in lane.memory if mark.what == what) for what in {mark.what for mark in lane.memory}}
     what = max(most, key=lambda device: (":" in device, most[device]), default="")
@@ -361,7 +363,7 @@ def _memory(lane: Lane, scale: TimeScale, row: int) -> List[LaneBar]:
     bars = []
     for mark, until in zip(marks, [*(mark.when for mark in marks[1:]), lane.end]):
         held = next(iter(mark.sizes.values()))
-        title = WORDS["memory_held"] % (size(held), what, seconds(mark.when - scale.begin))
+        title = say(WORDS["memory_held"]) % (size(held), what, seconds(mark.when - scale.begin))
         letters = _ROOM * scale.share(until - mark.when)
         label = size(held) if len(size(held)) + 2 <= letters else ""
         place, width = scale.at(mark.when), scale.at(scale.begin + until - mark.when)

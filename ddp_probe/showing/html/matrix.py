@@ -10,6 +10,7 @@ from ddp_probe.shared import schema
 from ddp_probe.showing import ranks_table
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.rank_state import RankState, parameters_on
 
 _COLUMNS = 12  # Devices with their own column.
@@ -58,7 +59,7 @@ class Matrix(NamedTuple):
     ranks: int
 
 
-def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) -> Matrix:
+def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes, say: Language = ENGLISH) -> Matrix:
     """Return the matrix of a run; it has no rows if no process is known."""
     run = diagnosis.run
     guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
@@ -67,7 +68,7 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) ->
     table = ranks_table.rows_of([_with_counts(state, counts.get(state.rank, {})) for state in states], guilty)
     held = [_named(row, known, counts, relative=table.relative) for row in table.rows]
     devices = _devices(held)
-    rows = [_row(row, counts, devices, _link(row, known, quotes)) for row, counts in zip(table.rows, held)]
+    rows = [_row(row, counts, devices, _link(row, known, quotes), say) for row, counts in zip(table.rows, held)]
     return Matrix(
         devices,
         rows,
@@ -75,7 +76,7 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) ->
         any(row.others for row in rows),
         any(row.device_ids for row in rows),
         any(row.card for row in rows),
-        [(name, title) for name, title in _MEMORY if any(getattr(row, name) for row in rows)],
+        [(name, say(title)) for name, title in _MEMORY if any(getattr(row, name) for row in rows)],
         table.left_out,
         table.relative,
         len(states),
@@ -119,10 +120,10 @@ def _link(row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], 
     return quotes.link(wrap.at if wrap is not None else process.last_at if process.last_at.line else LogLine(process.file, 1))
 
 
-def _row(row: ranks_table.StateRow, held: Dict[str, int], devices: Sequence[str], link: Optional[LineLink]) -> MatrixRow:
+def _row(row: ranks_table.StateRow, held: Dict[str, int], devices: Sequence[str], link: Optional[LineLink], say: Language) -> MatrixRow:
     whole = sum(held.values())
     cells = [DeviceCell(held.get(device, 0), 0 < held.get(device, 0) == whole) for device in devices]
     others = ", ".join("%s %d" % (device, held[device]) for device in sorted(held) if device not in devices)
     who = ranks_table.few(row.ranks, 8)
-    told = row.device_ids, row.card, row.memory, row.near, row.waited, row.phase, row.end
+    told = row.device_ids, row.card, row.memory, row.near, row.waited, say.state(row.phase), say.state(row.end)
     return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, *told, link)

@@ -7,6 +7,7 @@ from ddp_probe.reading.fold_file import real_place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_stacks import Branch, Step
 from ddp_probe.showing import ranks_table, stack_page
+from ddp_probe.showing.language import ENGLISH, Language
 
 _BRANCHES = 12  # Branches of one line.
 _DEEP = 200
@@ -37,12 +38,12 @@ class StackPart(NamedTuple):
     tree: Optional[StackBranch]
 
 
-def part(run: Run) -> StackPart:
+def part(run: Run, say: Language = ENGLISH) -> StackPart:
     """Return the stacks of the main threads."""
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
     stacks = [each for each in map(rank_stacks.recorded, logs) if each is not None]
     root = rank_stacks.tree((each.rank, thread) for each in stacks for thread in each.threads if thread.main)
-    return StackPart(list(stack_page.sources(stacks)), _branch(root, 0) if root.ranks else None)
+    return StackPart(list(stack_page.sources(stacks)), _branch(root, 0, say) if root.ranks else None)
 
 
 def _has_stacks(kinds: Collection[str], log: str) -> bool:
@@ -52,15 +53,17 @@ def _has_stacks(kinds: Collection[str], log: str) -> bool:
     return "hang.suspected" in kinds or "stacks" in kinds or "process.look" in kinds or os.path.exists(real_place(rank_stacks.dump_of(log)))
 
 
-def _branch(branch: Branch, depth: int) -> StackBranch:
+def _branch(branch: Branch, depth: int, say: Language) -> StackBranch:
     whole, lines = branch, [] if branch.step is None else [_line(branch.step)]
     while len(branch.branches) == 1 and not branch.ends_here:
         (branch,) = branch.branches
         lines += [_line(branch.step)] if branch.step is not None else []
     chosen, rest = _cut(branch.branches, depth)
-    here = ranks_table.who(branch.ends_here) if branch.branches and branch.ends_here else ""
-    more = ranks_table.who(sorted({rank for each in rest for rank in each.ranks})) if rest else ""
-    return StackBranch(ranks_table.who(sorted(whole.ranks)), len(whole.ranks), lines, here, [_branch(each, depth + 1) for each in chosen], more)
+    here = say.who(ranks_table.who(branch.ends_here)) if branch.branches and branch.ends_here else ""
+    more = say.who(ranks_table.who(sorted({rank for each in rest for rank in each.ranks}))) if rest else ""
+    return StackBranch(
+        say.who(ranks_table.who(sorted(whole.ranks))), len(whole.ranks), lines, here, [_branch(each, depth + 1, say) for each in chosen], more
+    )
 
 
 def _cut(branches: List[Branch], depth: int) -> Tuple[List[Branch], List[Branch]]:

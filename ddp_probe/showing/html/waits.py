@@ -7,6 +7,7 @@ from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.late_ranks import WaitSite, WaitTime
 from ddp_probe.showing import ranks_table
 from ddp_probe.showing.html.page_words import WORDS
+from ddp_probe.showing.language import ENGLISH, Language
 
 _LINES = 8  # Columns, those with most time.
 _ROWS = 32
@@ -44,7 +45,7 @@ class WaitMatrix(NamedTuple):
     lines_left_out: int
 
 
-def part(diagnosis: Diagnosis) -> WaitMatrix:
+def part(diagnosis: Diagnosis, say: Language = ENGLISH) -> WaitMatrix:
     """Return the matrix; it has no rows if fewer than two ranks have waited anywhere."""
     run = diagnosis.run
     lines, shares = _lines(late_ranks.sites(run)), late_ranks.shares(run)
@@ -55,7 +56,7 @@ def part(diagnosis: Diagnosis) -> WaitMatrix:
         return WaitMatrix([], False, [], False, 0, 0)
     inside = {rank: sum(lines[line][rank].inside for line in columns if rank in lines[line]) for rank in ranks}
     alike: Dict[Tuple[bool, Tuple[str, ...]], List[int]] = {}
-    cells = dict(zip(ranks, zip(*_columns(ranks, shares, [lines[line] for line in columns]))))
+    cells = dict(zip(ranks, zip(*_columns(ranks, shares, [lines[line] for line in columns], say))))
     for rank in ranks:
         alike.setdefault((rank in slow, tuple(cell.text for cell in cells[rank])), []).append(rank)
     first = sorted(alike.values(), key=lambda row: (row[0] not in slow, shares.get(row[0], 0.0), inside[row[0]], row[0]))[:_ROWS]
@@ -78,7 +79,7 @@ def _lines(sites: Dict[WaitSite, _Times]) -> Dict[WaitSite, _Times]:
     return dict(sorted(found.items(), key=lambda item: -sum(time.inside for time in item[1].values())))
 
 
-def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Times]) -> Iterator[List[WaitCell]]:
+def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Times], say: Language) -> Iterator[List[WaitCell]]:
     """Yield the cells of each column, rank by rank."""
     if shares:
         yield _column([shares.get(rank) for rank in ranks], ["%d %%" % round(100 * shares.get(rank, 0.0)) for rank in ranks], apart=_APART)
@@ -88,7 +89,7 @@ def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Ti
         yield _column(
             [time.inside if time else None for time in waits],
             ["%.*g s" % (digits, time.inside) if time else "" for time in waits],
-            [WORDS["waits_title"] % (time.calls, time.longest) if time else "" for time in waits],
+            [say(WORDS["waits_title"]) % (time.calls, time.longest) if time else "" for time in waits],
         )
 
 

@@ -3,17 +3,20 @@
 import os
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ddp_probe.reading import whole_ledger
+from ddp_probe.reading import rank_stacks, whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.showing.watch import watched_files
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
-from ddp_probe.standing import rank_standing
+from ddp_probe.standing import condition_values, rank_standing
 from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, quoted
 
 
 class LiveStanding(LedgerStanding):
@@ -55,10 +58,11 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     groups = rank_standing.groups_of(ranks.values())
     unknown = {*absent, *(rank_standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
-    parted = split(LiveStandings(ranks, groups, unknown))
+    standings = LiveStandings(ranks, groups, unknown)
+    parted = split(standings)
     if parted is None or not parted.blame:
         return stopped
-    reason_of = _Reasons(parted, {each.rank: each for each in positions})
+    reason_of = _Reasons(parted, {each.rank: each for each in positions}, _values(standings, parted))
     return {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
 
 
@@ -75,15 +79,18 @@ def _not_running(positions: Sequence[Position]) -> Dict[int, str]:
 
 def _process(position: Position) -> str:
     if position.state == STOPPED:
-        return "is stopped, by a signal such as SIGSTOP or by a debugger"
-    return "is gone without an end line: killed, or crashed" if position.state == GONE else "has %s while others run" % position.state
+        return say("is stopped, by a signal such as SIGSTOP or by a debugger")
+    if position.state == GONE:
+        return say("is gone without an end line: killed, or crashed")
+    return say("has {state} while others run", state=position.state)
 
 
 class _Reasons:
     """Why the ranks stand out that are to blame for a split."""
 
-    def __init__(self, parted: Split, positions: Dict[int, Position]) -> None:
+    def __init__(self, parted: Split, positions: Dict[int, Position], values: str) -> None:
         self._parted = parted
+        self._values = values
         self._positions = positions
 
     def of(self, rank: int) -> str:
@@ -91,7 +98,7 @@ class _Reasons:
         parted = self._parted
         left = parted.left
         if left is not None and rank in left.ranks:
-            return _leaves(left)
+            return _leaves(left) + self._values
         if parted.departure is not None:
             return _departs(parted.departure)
         if parted.mixed is not None:
@@ -101,43 +108,52 @@ class _Reasons:
         if rank in parted.here:
             return self._stays(self._positions[rank])
         if parted.what in PAIRED:
-            return "does not make the call that matches %s %d of rank %d" % (parted.what, parted.number, parted.here[0])
-        return "is %s" % self._elsewhere(self._positions[rank])
+            call = _numbered(parted.what, parted.number)
+            return say("does not make the call that matches {call} of {other}", call=call, other=named(parted.here[:1]))
+        return self._elsewhere(self._positions[rank])
 
     def _stays(self, position: Position) -> str:
         """Say of a rank that waits why it may be wrong itself."""
         parted = self._parted
         if parted.what in PAIRED:
-            return "is in %s %d with rank %d, which does not make the matching call" % (position.op, position.number, position.peer)
-        where = "%s of step %d" % (position.phase, position.step) if parted.what in PASSES else _call(position)
+            return say("is in {call} with {peer}, which does not make the matching call", call=_call(position), peer=named([position.peer]))
+        where = _pass_of(position.phase, position.step) if parted.what in PASSES else _call(position)
         if parted.kind == ALONE:
-            return "is in %s, and most of its group is not" % where
+            return say("is in {where}, and most of its group is not", where=where)
         wait = next((each for each in parted.circle if position.rank in each.here), parted)
-        return "is in %s, which %s not reach" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
+        if len(wait.there) == 1:
+            return say("is in {where}, which {other} does not reach", where=where, other=named(wait.there))
+        return say("is in {where}, which {count} ranks do not reach", where=where, count=len(wait.there))
 
     def _elsewhere(self, position: Position) -> str:
         """Say how the place of a rank differs from the call or the pass in which others are."""
         parted = self._parted
-        many = _counted(len(parted.here))
         if parted.what in PASSES:
-            there = "%s of step %d, in which %s %s" % (parted.what, parted.number, many, "is" if len(parted.here) == 1 else "are")
+            where = _pass_of(parted.what, parted.number)
+            there = say("{where}, in which {count} {count:rank is|ranks are}", where=where, count=len(parted.here))
         else:
-            op = self._positions[parted.here[0]].op
-            there = "%s %d, in which %s wait%s" % (op, parted.number, many, "s" if len(parted.here) == 1 else "")
+            where = _numbered(self._positions[parted.here[0]].op, parted.number)
+            there = say("{where}, in which {count} {count:rank waits|ranks wait}", where=where, count=len(parted.here))
         if not position.waits:
-            return "not in %s" % there
-        return "in %s, %s %s" % (_call(position), "behind" if _is_in(position, parted) else "not in", there)
+            return say("is not in {there}", there=there)
+        if _is_in(position, parted):
+            return say("is in {call}, behind {there}", call=_call(position), there=there)
+        return say("is in {call}, not in {there}", call=_call(position), there=there)
 
     def _unlike(self, rank: int) -> str:
         """Say how a rank's call differs from that of others."""
         parted = self._parted
         mine = _call_of(parted, rank)
         other, ranks = next((call, ranks) for call, ranks in parted.calls if rank not in ranks)
-        ends = "s" if len(ranks) == 1 else ""
+        own, others = _shape(mine, other, parted.number), _shape(other, mine, parted.number)
         wait = all(self._is_there(rank) for rank in ranks)
-        tail = "in which %s wait%s" % (_counted(len(ranks)), ends) if wait else "which %s call%s" % (_counted(len(ranks)), ends)
-        verb, comma = ("is in", "not in") if self._is_there(rank) else ("has called", "not")
-        return "%s %s, %s %s, %s" % (verb, _shape(mine, other, parted.number), comma, _shape(other, mine, parted.number), tail)
+        if wait:
+            tail = say("in which {count} {count:rank waits|ranks wait}", count=len(ranks))
+        else:
+            tail = say("which {count} {count:rank calls|ranks call}", count=len(ranks))
+        if self._is_there(rank):
+            return say("is in {own}, not in {others}, {tail}", own=own, others=others, tail=tail)
+        return say("has called {own}, not {others}, {tail}", own=own, others=others, tail=tail)
 
     def _is_there(self, rank: int) -> bool:
         """Tell whether a rank waits in the call at which the ranks part."""
@@ -146,49 +162,73 @@ class _Reasons:
 
 
 def _departs(departure: Departure) -> str:
-    others = "%s called" % _counted(len(departure.others)) if departure.others else "it had always called"
-    return "has called %s when %s %s" % (_site(departure.made), others, _site(departure.usual))
+    made, usual = _site(departure.made), _site(departure.usual)
+    if not departure.others:
+        return say("has called {made} when it had always called {usual}", made=made, usual=usual)
+    count = len(departure.others)
+    return say("has called {made} when {count} {count:rank|ranks} called {usual}", made=made, usual=usual, count=count)
 
 
 def _leaves(left: SequenceParting) -> str:
     """Say at which entry a rank left the sequence of the others, and which statement decided."""
     why = _decided(left)
     if left.fewer:
-        return "has made %d backward passes %s than the others for as many forwards" % (abs(left.fewer), "fewer" if left.fewer > 0 else "more")
+        if left.fewer > 0:
+            return say("has made {count} backward passes fewer than the others for as many forwards", count=left.fewer)
+        return say("has made {count} backward passes more than the others for as many forwards", count=-left.fewer)
+    usual = _entry(left.usual)
     if left.is_caught:
-        return "went on after %s had raised%s" % (_entry(left.made), why)
+        return say("went on after {made} had raised{why}", made=_entry(left.made), why=why)
     if left.made is not None and left.made.ends_loader:
-        return "has no further batch, when the others went on to %s%s" % (_entry(left.usual), why)
-    return "went on to %s, when the others went on to %s%s" % (_entry(left.made), _entry(left.usual), why)
+        return say("has no further batch, when the others went on to {usual}{why}", usual=usual, why=why)
+    return say("went on to {made}, when the others went on to {usual}{why}", made=_entry(left.made), usual=usual, why=why)
 
 
 def _decided(left: SequenceParting) -> str:
     if left.decision is None:
         return ""
     statement = left.decision.loop or left.decision.statements[0]
-    how = "decided" if left.decision.is_sure or left.decision.loop is not None else "most likely decided"
-    return "; %s by '%s' at %s:%d" % (how, statement.text, os.path.basename(statement.file), statement.line)
+    where = "%s:%d" % (os.path.basename(statement.file), statement.line)
+    if left.decision.is_sure or left.decision.loop is not None:
+        return say("; decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
+    return say("; most likely decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
+
+
+def _values(standings: LiveStandings, parted: Split) -> str:
+    """Return the values in the condition that decided, if the ranks have written them where they stand."""
+    left = parted.left
+    if left is None or left.decision is None or left.fewer:
+        return ""
+    logs = {rank: watched_files.log_of(standing.ledger.path) for rank, standing in standings.ranks.items()}
+    stood = {rank: rank_stacks.recorded(log) for rank, log in logs.items()}
+    frames = {rank: stacks.values for rank, stacks in stood.items() if stacks is not None and not stacks.moved_on}
+    compared = condition_values.compared(standings, left, left.decision.loop or left.decision.statements[0], frames)
+    return " (%s)" % compared if compared else ""
 
 
 def _entry(entry: Optional[SequenceEntry]) -> str:
     if entry is None:
-        return "nothing that is recorded"
-    where = " at %s:%d" % (os.path.basename(entry.site.file), entry.site.line) if entry.site.file else ""
-    return "%s %d%s" % (entry.op, entry.number, where)
+        return say("nothing that is recorded")
+    return say("{call}{where}", call=_numbered(entry.op, entry.number), where=_line(entry.site.file, entry.site.line))
 
 
 def _met(parted: Split, rank: int) -> str:
     """Say at which line a rank made a call that met another line's."""
     mine, others = sorted((call for call, _ in parted.calls), key=lambda call: call != _call_of(parted, rank))
-    return "made %s %d%s, which met that%s" % (mine.op, parted.number, _line(mine), _line(others))
+    made = _numbered(mine.op, parted.number)
+    return say("made {call}{here}, which met that{there}", call=made, here=_line_of(mine), there=_line_of(others))
 
 
 def _call_of(parted: Split, rank: int) -> LedgerCall:
     return next(call for call, ranks in parted.calls if rank in ranks)
 
 
-def _line(call: LedgerCall) -> str:
-    return " at %s:%d" % (os.path.basename(call.site.file), call.site.line) if call.site is not None else ""
+def _line_of(call: LedgerCall) -> str:
+    return _line(call.site.file, call.site.line) if call.site is not None else ""
+
+
+def _line(file: str, number: int) -> str:
+    return say(" at {place}", place="%s:%d" % (os.path.basename(file), number)) if file else ""
 
 
 def _is_in(position: Position, parted: Split) -> bool:
@@ -196,22 +236,29 @@ def _is_in(position: Position, parted: Split) -> bool:
     return position.group is not None and parted.group is not None and position.group.id == parted.group.id
 
 
-def _counted(many: int) -> str:
-    return "%d rank%s" % (many, "" if many == 1 else "s")
+def _numbered(op: str, number: int) -> str:
+    return "%s %d" % (op, number)
 
 
 def _call(position: Position) -> str:
-    return "%s %d" % (position.op, position.number)
+    return _numbered(position.op, position.number)
+
+
+def _pass_of(phase: str, step: int) -> str:
+    return say("{phase} of step {step}", phase=phase, step=step)
 
 
 def _site(call: AlignedCall) -> str:
-    return "%s at %s:%d" % (call.op, os.path.basename(call.file), call.line) if call.file else call.op
+    return say("{op}{where}", op=call.op, where=_line(call.file, call.line))
 
 
 def _shape(made: LedgerCall, other: LedgerCall, number: int) -> str:
     """Return a call with what distinguishes it from others."""
-    text = "%s %d" % (made.op, number)
+    call = _numbered(made.op, number)
     if made.op != other.op:
-        return text
-    size = " of %d %s" % (made.elements, made.dtype) if (made.elements, made.dtype) != (other.elements, other.dtype) else ""
-    return text + size + (" from root %d" % made.root if made.root != other.root else "")
+        return call
+    size: str = ""
+    if (made.elements, made.dtype) != (other.elements, other.dtype):
+        size = say(" of {elements} {dtype}", elements=made.elements, dtype=made.dtype)
+    root = say(" from root {root}", root=made.root) if made.root != other.root else ""
+    return say("{call}{size}{root}", call=call, size=size, root=root)

@@ -12,6 +12,7 @@ from ddp_probe.traced.facts.describe import bases, class_contents, class_name, d
 _MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
 _LINE, _LINE_END, _LINE_CUT, _LINES, _LONGEST_LINE = 700, 200, " [...] ", 200, 20_000
 _FIRST, _LAST = 10, 30
+_FRAME, _SOURCE = '  File "', "    "  # How the lines of a traceback begin that a worker sends as text.
 _WALK = 10_000
 
 # Exceptions of these modules build their text from their own arguments.
@@ -56,12 +57,24 @@ def _shortened(text: str) -> str:
     """Mask and cut; a long text keeps its last lines too, which launchers report of a child's traceback."""
     if len(text) <= _MESSAGE:
         return masked(text, _MESSAGE)
-    lines = text.split("\n", _LINES)
+    lines = _without_source(text.split("\n", _LINES))
     text = "\n".join(_line(line, max(_LINE, _MESSAGE // len(lines))) for line in lines)
     tail = text[-_TAIL:].partition("\n")[2] if len(text) > _MESSAGE else ""  # a whole line: half a secret would not be recognised
     if not tail:
         return masked(text, _MESSAGE)
     return masked(text, _MESSAGE - len(_CUT) - len(tail)) + _CUT + masked(tail, len(tail))
+
+
+def _without_source(lines: List[str]) -> List[str]:
+    """Leave out the source and the carets below each frame of a traceback: more frames stay, and the files have the source."""
+    kept: List[str] = []
+    below = False  # Whether the line above is of a frame.
+    for line in lines:
+        is_frame = line.startswith(_FRAME)
+        below = is_frame or (below and line.startswith(_SOURCE))
+        if is_frame or not below:
+            kept.append(line)
+    return kept
 
 
 def _line(text: str, limit: int) -> str:
