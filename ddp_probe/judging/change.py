@@ -58,7 +58,7 @@ class Argument(NamedTuple):
     def _in_place_of(self, value: str, was: str) -> Text:
         if was:
             return instead(value, quoted(was))
-        return instead(value, say(self.was) if self.was else say("the argument"))
+        return instead(value, self.was or say("the argument"))
 
     def _out_of(self, names: Names) -> Text:
         """Return the edit of an argument that *args or **kwargs may hold."""

@@ -9,57 +9,71 @@ from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
-from ddp_probe.wording.words import at, by_number, capital, counted, listed, named, place
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, counted, listed, named, place, quoted
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
-    "clock": "Decide by the step, which all ranks count alike, and not by each rank's own clock.",
-    "random": "Draw the number from a generator with the same seed on all ranks.",
-    "file": "Look for the file on rank 0 alone, and broadcast what it found.",
-    "finite": "Let all ranks skip the step if one has to.",
-    "metric": "Reduce the value over all ranks before it is compared, so that all compare the same number.",
-    EXCEPTION: (
-        "Let the exception end the job. If the job has to go on: catch it before the first collective of the step, exchange there whether a rank "
-        "has failed (failed = torch.tensor(float(caught)); dist.all_reduce(failed, op=dist.ReduceOp.MAX)), and let all ranks leave the step together."
+    "clock": say("Decide by the step, which all ranks count alike, and not by each rank's own clock."),
+    "random": say("Draw the number from a generator with the same seed on all ranks."),
+    "file": say("Look for the file on rank 0 alone, and broadcast what it found."),
+    "finite": say("Let all ranks skip the step if one has to."),
+    "metric": say("Reduce the value over all ranks before it is compared, so that all compare the same number."),
+    EXCEPTION: say(
+        "Let the exception end the job. If the job has to go on: catch it before the first collective of the step, exchange "
+        "there whether a rank has failed (failed = torch.tensor(float(caught)); dist.all_reduce(failed, "
+        "op=dist.ReduceOp.MAX)), and let all ranks leave the step together."
     ),
 }
-_TOGETHER = "Then all ranks take the branch as soon as one of them does."
-_EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
-_TURNS = "Let the loop in line %d have the same turns on all ranks: go over what all ranks have, in one order."
+_INSTEAD = {
+    "clock": say("Or: decide by the step, which all ranks count alike, and not by each rank's own clock."),
+    "random": say("Or: draw the number from a generator with the same seed on all ranks."),
+    "file": say("Or: look for the file on rank 0 alone, and broadcast what it found."),
+    "finite": say("Or: let all ranks skip the step if one has to."),
+    "metric": say("Or: reduce the value over all ranks before it is compared, so that all compare the same number."),
+}
+"""The same after edits that let all ranks decide together."""
+_TOGETHER = say("Then all ranks take the branch as soon as one of them does.")
+_EVEN = say("Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop.")
+_TURNS = "Let the loop in line {line} have the same turns on all ranks: go over what all ranks have, in one order."
 _BY_RANK = (
-    "Let all ranks take the branch in line %d, or none: what is called there needs all of them. One rank alone can call model.module, "
-    "which exchanges nothing."
+    "Let all ranks take the branch in line {line}, or none: what is called there needs all of them. One rank alone can call "
+    "model.module, which exchanges nothing."
 )
-_CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
-_ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
-_THREAD = "Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank."
-_HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide%s by what all ranks count alike, such as the step."
-_SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
+_CALLED = "Let all ranks come to the same calls behind line {line}: a hook, a cache or a decorator there answers on some of them alone."
+_ORDER = "Let all ranks make these passes in one order, that{first} and that{second}: decide on one rank and broadcast the decision."
+_THREAD = say("Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank.")
+_HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide{where} by what all ranks count alike, such as the step."
+_SAME = "Let all ranks take the same branch{where}: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
-def told(left: SequenceParting) -> str:
+def told(left: SequenceParting) -> Text:
     """Say which statement decided, at which entry the ranks left, and what the others did there."""
     if left.fewer:
         return _before_the_ring(left)
+    usual, made = spoken_entry(left.usual), spoken_entry(left.made)
     if left.is_swapped:
-        sides = "%s went on to %s, and %s to %s" % (named(left.sides[1]), spoken_entry(left.usual), named(left.sides[0]), spoken_entry(left.made))
-        said = "%s made the backward passes of one step in another order%s: %s. The gradients of different models met, and are mixed.%s"
-        return said % (capital(named(left.ranks)), _after(left), sides, _decided(left))
+        order = say(
+            "{who:capital} made the backward passes of one step in another order{after}: {others} went on to {usual}, and "
+            "{side} to {made}. The gradients of different models met, and are mixed.",
+            who=named(left.ranks),
+            after=_after(left),
+            others=named(left.sides[1]),
+            usual=usual,
+            side=named(left.sides[0]),
+            made=made,
+        )
+        return joined([order, _decided(left)])
     if not left.is_sure:
-        sides = "one side went on to %s, and the other to %s" % (_reached(left.usual, left.made), _reached(left.made, left.usual))
-        return "Their sequences part%s: %s.%s" % (_after(left), sides, _decided(left))
-    who = "%s left the others" % capital(named(left.ranks))
+        template = "Their sequences part{after}: one side went on to {usual}, and the other to {made}."
+        usual, made = _reached(left.usual, left.made), _reached(left.made, left.usual)
+        return joined([say(template, after=_after(left), usual=usual, made=made), _decided(left)])
     statement = sure_statement(left.decision)
     if left.is_in_thread:
-        return "%s in a side thread%s:%s" % (who, _unread(statement), _departed(left, ","))
+        return _departed_in_thread(left, statement)
     if statement is None:
-        return "%s%s%s%s" % (who, _departed(left, ""), _repeated(left), _decided(left))
-    return "%s at %s:%s%s%s" % (who, shown_statement(statement), _departed(left, ","), _repeated(left), _in_generator(left))
-
-
-def _unread(statement: Optional[Statement]) -> str:
-    """Say where the job waits for a thread without reading what it raised."""
-    return ", whose exceptions stay unread at %s" % shown_statement(statement) if statement is not None else ""
+        return joined([_departed(left), _repeated(left), _decided(left)])
+    return joined([_departed_at(left, statement), _repeated(left), _in_generator(left)])
 
 
 def _in_generator(left: SequenceParting) -> str:
@@ -68,55 +82,138 @@ def _in_generator(left: SequenceParting) -> str:
     if decision is None or decision.loop is None or decision.statements[0].kind == "call":
         return ""
     shown = [shown_statement(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
-    return " Its generator decides that by %s." % listed(shown, _MOST_STATEMENTS)
+    return say("Its generator decides that by {statements}.", statements=listed(shown, _MOST_STATEMENTS))
 
 
-def _before_the_ring(left: SequenceParting) -> str:
-    fewer = counted(abs(left.fewer), "backward pass", "backward passes")
+def _before_the_ring(left: SequenceParting) -> Text:
+    passes = counted(abs(left.fewer), "backward pass", "backward passes")
     if not left.is_sure:
-        said = "For as many forwards, one of %s has made %s fewer than another: they parted before the entries that the ledgers still hold."
-        return said % (named(left.ranks), fewer)
-    said = "%s %s made %s %s than %s for as many forwards: they parted before the entries that the ledgers still hold."
-    which = "fewer" if left.fewer > 0 else "more"
-    return said % (capital(named(left.ranks)), by_number(left.ranks, "has", "have"), fewer, which, named(left.others))
+        template = (
+            "For as many forwards, one of {who} has made {passes} fewer than another: they parted before the entries that the ledgers still hold."
+        )
+        return say(template, who=named(left.ranks), passes=passes)
+    template = (
+        "{who:capital} {who:has|have} made {passes} more than {others} for as many forwards: they parted before the entries "
+        "that the ledgers still hold."
+    )
+    if left.fewer > 0:
+        template = (
+            "{who:capital} {who:has|have} made {passes} fewer than {others} for as many forwards: they parted before the "
+            "entries that the ledgers still hold."
+        )
+    return say(template, who=named(left.ranks), passes=passes, others=named(left.others))
 
 
-def _departed(left: SequenceParting, comma: str) -> str:
-    """Say what the ranks that left and the others did; the clause comes behind a colon with a comma, or behind the ranks."""
-    others = named(left.others)
-    it, its = by_number(left.ranks, "it", "they"), by_number(left.ranks, "its", "their")
+def _departed(left: SequenceParting) -> Text:
+    """Say what the ranks that left and the others did."""
+    who, others, after = named(left.ranks), named(left.others), _after(left)
+    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
     if left.made is not None and left.is_caught:
-        if comma:
-            return " %s caught what %s raised and went on, while %s returned from it." % (it, spoken_entry(left.made), others)
-        return " at %s, which raised; the exception was caught and %s went on, while %s returned from it." % (spoken_entry(left.made), it, others)
-    go_on = "%s %s on to %s" % (others, by_number(left.others, "goes", "go"), _reached(left.usual, left.made))
-    start = "%s%s" % (_after(left), comma) if left.shared is not None else ""
+        return say(
+            "{who:capital} left the others at {made}, which raised; the exception was caught and {who:it|they} went on, "
+            "while {others} returned from it.",
+            who=who,
+            made=spoken_entry(left.made),
+            others=others,
+        )
     if left.made is not None and left.made.ends_loader:
-        ended = "%s DataLoader%s had no further batch" % (its, at(as_site(left.made.site)))
-        return "%s%s %s, and %s." % (start, "" if comma else ":", ended, go_on)
-    return "%s%s %s went on to %s, and %s." % (start, "" if comma else ":", it, _reached(left.made, left.usual), go_on)
+        return say(
+            "{who:capital} left the others{after}: {who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
+            who=who,
+            after=after,
+            at=at(as_site(left.made.site)),
+            others=others,
+            usual=usual,
+        )
+    return say(
+        "{who:capital} left the others{after}: {who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
+        who=who,
+        after=after,
+        made=made,
+        others=others,
+        usual=usual,
+    )
+
+
+def _departed_at(left: SequenceParting, statement: Statement) -> Text:
+    """Say at which statement the ranks left, and what they and the others did."""
+    return say(
+        "{who:capital} left the others at {statement}: {went}",
+        who=named(left.ranks),
+        statement=shown_statement(statement),
+        went=_went_on(left),
+    )
+
+
+def _departed_in_thread(left: SequenceParting, statement: Optional[Statement]) -> Text:
+    """Say that the ranks left in a thread, and where the job waits for it without reading what it raised."""
+    who, went = named(left.ranks), _went_on(left)
+    if statement is None:
+        return say("{who:capital} left the others in a side thread: {went}", who=who, went=went)
+    return say(
+        "{who:capital} left the others in a side thread, whose exceptions stay unread at {statement}: {went}",
+        who=who,
+        statement=shown_statement(statement),
+        went=went,
+    )
+
+
+def _went_on(left: SequenceParting) -> Text:
+    """Say what the ranks that left and the others did, behind a colon."""
+    who, others = named(left.ranks), named(left.others)
+    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
+    if left.made is not None and left.is_caught:
+        return say(
+            "{who:it|they} caught what {made} raised and went on, while {others} returned from it.",
+            who=who,
+            made=spoken_entry(left.made),
+            others=others,
+        )
+    after = say("after {entry}, ", entry=spoken_entry(left.shared)) if left.shared is not None else ""
+    if left.made is not None and left.made.ends_loader:
+        return say(
+            "{after}{who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
+            after=after,
+            who=who,
+            at=at(as_site(left.made.site)),
+            others=others,
+            usual=usual,
+        )
+    return say(
+        "{after}{who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
+        after=after,
+        who=who,
+        made=made,
+        others=others,
+        usual=usual,
+    )
 
 
 def _after(left: SequenceParting) -> str:
-    return " after %s" % spoken_entry(left.shared) if left.shared is not None else ""
+    return say(" after {entry}", entry=spoken_entry(left.shared)) if left.shared is not None else ""
 
 
-def spoken_entry(entry: Optional[SequenceEntry]) -> str:
+def spoken_entry(entry: Optional[SequenceEntry]) -> Text:
     """Return an entry with its number and its line."""
     if entry is None:
-        return "nothing that is recorded"
+        return say("nothing that is recorded")
+    where = at(as_site(entry.site))
     if entry.ends_loader:
-        return "the end of the DataLoader%s" % at(as_site(entry.site))
-    name = "batch" if entry.op == LOADER else spoken_name(entry.op)
-    number = "" if entry.is_pass and not entry.number else " number %d" % entry.number
-    under = " under no_sync()" if entry.is_held_back else ""
-    return "%s%s%s%s" % (name, number, under, at(as_site(entry.site)))
+        return say("the end of the DataLoader{at}", at=where)
+    name = say("batch") if entry.op == LOADER else spoken_name(entry.op)
+    if not entry.is_pass or entry.number:
+        name = say("{entry} number {number}", entry=name, number=entry.number)
+    if entry.is_held_back:
+        return say("{entry} under no_sync(){at}", entry=name, at=where)
+    return say("{entry}{at}", entry=name, at=where)
 
 
-def _reached(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> str:
+def _reached(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> Text:
     """Return an entry with its line; if the other side is at the same line, with the line by which it came there."""
     site = as_site(way_apart(entry, other))
-    return spoken_entry(entry) + (", reached from %s" % place(site) if site is not None else "")
+    if site is None:
+        return spoken_entry(entry)
+    return say("{entry}, reached from {where}", entry=spoken_entry(entry), where=place(site))
 
 
 def way_apart(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> Optional[LedgerSite]:
@@ -129,7 +226,7 @@ def way_apart(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) ->
 def _repeated(left: SequenceParting) -> str:
     """Say which earlier batch only the rank with the shorter loader has taken."""
     before = left.before
-    return " Before, it alone took %s." % spoken_entry(before) if before is not None else ""
+    return say("Before, it alone took {entry}.", entry=spoken_entry(before)) if before is not None else ""
 
 
 def deciding_statements(decision: Optional[Deciding]) -> List[Statement]:
@@ -147,10 +244,13 @@ def sure_statement(decision: Optional[Deciding]) -> Optional[Statement]:
     return decision.loop or (decision.statements[0] if len(decision.statements) == 1 else None)
 
 
-def in_another_order(decision: Optional[Deciding]) -> str:
+def in_another_order(decision: Optional[Deciding]) -> Text:
     """Say that ranks make the same calls in another order, and what decides it."""
     statement = sure_statement(decision)
-    return "The ranks make these calls in another order%s." % (", by %s" % shown_statement(statement) if statement is not None else "")
+    if statement is None:
+        return say("The ranks make these calls in another order.")
+    template = "The ranks make these calls in another order, by {statement}."
+    return say(template, statement=shown_statement(statement))
 
 
 def _decided(left: SequenceParting) -> str:
@@ -160,14 +260,17 @@ def _decided(left: SequenceParting) -> str:
         return ""
     shown = [shown_statement(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
     if len(shown) == 1:
-        return " What decided: %s." % shown[0]
-    return " One of these decided, the most likely first: %s." % listed(shown, _MOST_STATEMENTS)
+        return say("What decided: {statement}.", statement=shown[0])
+    template = "One of these decided, the most likely first: {statements}."
+    return say(template, statements=listed(shown, _MOST_STATEMENTS))
 
 
-def shown_statement(statement: Statement) -> str:
+def shown_statement(statement: Statement) -> Text:
     """Return a statement with its line and its function."""
-    within = " in %s" % statement.function if statement.function and not statement.function.startswith("<") else ""
-    return "'%s'%s%s" % (statement.text, at(statement_site(statement)), within)
+    function = statement.function if not statement.function.startswith("<") else ""
+    within = say(" in {function}", function=function) if function else ""
+    code, where = quoted("'%s'" % statement.text), at(statement_site(statement))
+    return say("{code}{at}{within}", code=code, at=where, within=within)
 
 
 def change(left: Optional[SequenceParting]) -> Change:
@@ -181,22 +284,29 @@ def change(left: Optional[SequenceParting]) -> Change:
         return [_THREAD]
     if left.is_swapped:
         sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]
-        return [_ORDER % tuple(at(as_site(site)) for site in sites)]
+        first, second = (at(as_site(site)) for site in sites)
+        return [say(_ORDER, first=first, second=second)]
+    return _change_of_statement(left)
+
+
+def _change_of_statement(left: SequenceParting) -> Change:
     statement = sure_statement(left.decision)
     line = _line(left)
     if statement is not None and statement.kind == "for":
-        return [_TURNS % line]
+        return [say(_TURNS, line=line)]
     if statement is not None and statement.kind == "call":
-        return [_CALLED % line]
+        return [say(_CALLED, line=line)]
+    in_line = say(" in line {line}", line=line) if line else ""
     if left.holds_back:
-        return [_HELD_BACK % (" in line %d" % line if line else "")]
+        return [say(_HELD_BACK, where=in_line)]
     if left.hint == "rank" and line:
-        return [_BY_RANK % line]
+        return [say(_BY_RANK, line=line)]
     edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []
-    said = [_REMEDIES[left.hint]] if left.hint in _REMEDIES else []
     if edits:
-        return [*edits, _TOGETHER, *("Or: %s%s" % (text[:1].lower(), text[1:]) for text in said)]
-    return said or [_SAME % (" in line %d" % line if line else "")]
+        return [*edits, _TOGETHER, *([_INSTEAD[left.hint]] if left.hint in _INSTEAD else [])]
+    if left.hint in _REMEDIES:
+        return [_REMEDIES[left.hint]]
+    return [say(_SAME, where=in_line)]
 
 
 def statement_site(statement: Statement) -> Site:

@@ -68,11 +68,13 @@ def changed(before: Dict[str, str], after: Dict[str, str]) -> Text:
     """Say what a remedy changed; a call that it left out has nothing after."""
     if not after:
         return say("{call} was skipped", call=listed([quoted("%s(%s)" % pair) for pair in before.items()]))
+    if not before:
+        return say("nothing became {after}", after=_settings(after))
     return say("{before} became {after}", before=_settings(before), after=_settings(after))
 
 
 def _settings(values: Dict[str, str]) -> Text:
-    return listed([quoted("%s=%s" % pair) for pair in values.items()]) if values else say("nothing")
+    return listed([quoted("%s=%s" % pair) for pair in values.items()])
 
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.

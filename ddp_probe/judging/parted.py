@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from ddp_probe.judging import decided_values, left_sequence
 from ddp_probe.judging.disagreements import disagreement
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
+from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken_name, standings_of
 from ddp_probe.judging.rule import Evidence
 from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.reading import alive, rank_stacks
@@ -23,10 +23,12 @@ from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
-from ddp_probe.wording.words import at, by_number, capital, clock, counted, listed, named
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import at, clock, counted, listed, named, quoted
 
 _LINES = 3  # Lines of each side.
 _MOST = 6  # Pieces of evidence about a sequence.
+_PASSES = {"forward": "{count} forward {count:pass|passes}", "backward": "{count} backward {count:pass|passes}"}
 
 
 def of_kind(run: Run, *kinds: str) -> Optional[Split]:
@@ -39,32 +41,48 @@ def group(run: Run, parting: Split) -> str:
     """Name the group if it is not the default one, which is the first with all ranks."""
     shared = parting.group
     largest = max((each.size for each, _ in standings_of(run).groups.values()), default=0)
-    return "" if shared is None or (shared.nth == 1 and shared.size == largest) else " of the group of ranks %s" % shared.ranks
+    if shared is None or (shared.nth == 1 and shared.size == largest):
+        return ""
+    return say(" of the group of ranks {ranks}", ranks=shared.ranks)
 
 
-def waiting(run: Run, parting: Split) -> str:
+def waiting(run: Run, parting: Split) -> Text:
     """Say who waits in what, where, for how long."""
     ranks = [standings_of(run).ranks[rank] for rank in parting.here]
-    if parting.what in PASSES:
-        what = "in %s number %d%s" % (PASSES[parting.what], parting.number, at(ranks[0].entry))
-    elif ranks[0].inside is None:
-        what = "for collective number %d%s, which they have enqueued on the device" % (parting.number, group(run, parting))
-    else:
-        number = "" if parting.what else " (number %d%s)" % (parting.number, group(run, parting))
-        what = ranks[0].where() + number
     longest = max(ranks, key=lambda standing: standing.lasted())
-    verb = by_number(parting.here, "waits", "wait")
-    return "%s %s %s, for %.0f s since %s" % (named(parting.here), verb, what, longest.lasted(), clock(longest.since()))
+    return say(
+        "{who} {who:waits|wait} {where}, for {seconds:.0f} s since {when}",
+        who=named(parting.here),
+        where=_waits_in(run, parting, ranks[0]),
+        seconds=longest.lasted(),
+        when=clock(longest.since()),
+    )
 
 
-def absent(run: Run, parting: Split) -> str:
+def _waits_in(run: Run, parting: Split, standing: Standing) -> str:
+    if parting.what in PASSES:
+        phase = spoken_name(parting.what)
+        return say("in {phase} number {number}{at}", phase=phase, number=parting.number, at=at(standing.entry))
+    if standing.inside is None:
+        template = "for collective number {number}{group}, which they have enqueued on the device"
+        return say(template, number=parting.number, group=group(run, parting))
+    if parting.what:
+        return standing.where()
+    template = "{where} (number {number}{group})"
+    return say(template, where=standing.where(), number=parting.number, group=group(run, parting))
+
+
+def absent(run: Run, parting: Split) -> Text:
     """Say where the absent ranks are, alike ranks in one clause."""
     ranks = standings_of(run).ranks
-    parts = [
-        "%s %s%s" % (named(same), "" if standing.left is not None else by_number(same, "is ", "are "), standing.where())
-        for standing, same in _places([ranks[rank] for rank in parting.there])
-    ]
-    return listed(parts, 4) + _behind(run, parting)
+    parts = [_stands_at(standing, same) for standing, same in _places([ranks[rank] for rank in parting.there])]
+    return say("{absent}{behind}", absent=listed(parts, 4), behind=_behind(run, parting))
+
+
+def _stands_at(standing: Standing, ranks: Sequence[int]) -> Text:
+    if standing.left is not None:
+        return say("{who} {how}", who=named(ranks), how=standing.where())
+    return say("{who} {who:is|are} {where}", who=named(ranks), where=standing.where())
 
 
 def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
@@ -80,23 +98,34 @@ def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
 def _behind(run: Run, parting: Split) -> str:
     if parting.what in PASSES and parting.there:
         passes = {standings_of(run).ranks[rank].times(parting.what) for rank in parting.there}
-        return ", after %s" % counted(passes.pop(), parting.what + " pass", parting.what + " passes") if len(passes) == 1 else ""
+        if len(passes) != 1:
+            return ""
+        return say(", after {passes}", passes=say(_PASSES[parting.what], count=passes.pop()))
     if parting.group is None or parting.what or not parting.there:
         return ""
     counts = [standings_of(run).ranks[rank].count(parting.group.id) for rank in parting.there]
     low, high = parting.number - max(counts), parting.number - min(counts)
-    return " (%s behind)" % counted(low, "collective") if low == high else " (%d to %d collectives behind)" % (low, high)
+    if low == high:
+        return say(" ({collectives} behind)", collectives=counted(low, "collective"))
+    return say(" ({low} to {high} collectives behind)", low=low, high=high)
 
 
-def sides(parting: Split) -> str:
+def sides(parting: Split) -> Text:
     """Say which ranks made which call at the number at which they differ."""
     parts = [
-        "%s %s %s%s"
-        % (named(ranks), by_number(ranks, "calls", "call"), described(call.op, call.elements, call.dtype, call.root), at(as_site(call.site)))
+        say(
+            "{who} {who:calls|call} {call}{at}",
+            who=named(ranks),
+            call=described(call.op, call.elements, call.dtype, call.root),
+            at=at(as_site(call.site)),
+        )
         for call, ranks in parting.calls[:4]
     ]
     more = len(parting.calls) - len(parts)
-    return "%s%s" % (capital("; ".join(parts)), "; and %s" % counted(more, "more call") if more > 0 else "")
+    calls = listed(parts, by="; ")
+    if more > 0:
+        return say("{calls:capital}; and {more}", calls=calls, more=counted(more, "more call"))
+    return say("{calls:capital}", calls=calls)
 
 
 def evidence(run: Run, parting: Split) -> List[Evidence]:
@@ -139,19 +168,22 @@ def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     standings = standings_of(run).ranks
     for statement in left_sequence.deciding_statements(left.decision)[:2]:
         values = decided_values.compared_in(run, left, statement)
-        text = "%s: %s" % (statement.text, values) if values else statement.text
+        text = quoted(statement.text)
+        if values:
+            text = say("{code}: {values}", code=text, values=values)
         yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), text)
     makers, others = (left.ranks, left.others) if left.is_sure or not left.sides else left.sides
     for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[-1])):
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
-            yield Evidence(standings[rank].ledger.path, entry.record, site, "rank %d: %s" % (rank, left_sequence.spoken_entry(entry)))
+            text = say("rank {rank}: {entry}", rank=rank, entry=left_sequence.spoken_entry(entry))
+            yield Evidence(standings[rank].ledger.path, entry.record, site, text)
 
 
 def stands(run: Run, rank: int) -> Evidence:
     """Return the line of a rank's ledger that shows where it stands."""
     standing = standings_of(run).ranks[rank]
-    return _line(standing, "%s %s" % (named([rank]), standing.where()))
+    return _line(standing, say("{who} {where}", who=named([rank]), where=standing.where()))
 
 
 def _has_own_line(standing: Standing) -> bool:
@@ -167,7 +199,12 @@ def _of_call(standings: Standings, parting: Split, call: LedgerCall, ranks: Sequ
     for rank in ranks[:1]:
         standing = standings.ranks[rank]
         made = record(standing, parting.group.id if parting.group is not None else "", parting.number)
-        text = "%s: collective number %d is %s" % (named(ranks), parting.number, described(call.op, call.elements, call.dtype, call.root))
+        text = say(
+            "{who}: collective number {number} is {call}",
+            who=named(ranks),
+            number=parting.number,
+            call=described(call.op, call.elements, call.dtype, call.root),
+        )
         yield Evidence(standing.ledger.path, made.number if made is not None else 1, as_site(call.site), text)
 
 
@@ -199,45 +236,51 @@ def both_blamed(parting: Split) -> bool:
     return parting.left is None and bool(set(parting.here) & set(parting.blame))
 
 
-def in_order(parting: Split, place: str, why: str) -> str:
+def in_order(parting: Split, stand: str, why: str) -> Text:
     """Return where the ranks are and why; the statement that decided is said first, if it is known."""
     left = parting.decided
     if left is None or left_sequence.sure_statement(left.decision) is None:
-        return place + why
-    return "%s %s" % (left_sequence.told(left), place)
+        return say("{stand}{why}", stand=stand, why=why)
+    return joined([left_sequence.told(left), stand])
 
 
 def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
     departure = parting.departure
     if parting.sequence is not None:
-        return " %s" % left_sequence.told(parting.sequence)
+        return say(" {sentence}", sentence=left_sequence.told(parting.sequence))
     if departure is None:
         return ""
     usual, made = _call(departure.usual), _call(departure.made)
     if usual == made:
-        usual, made = "%s of its own group" % usual, "%s of another group" % made
+        usual, made = say("{call} of its own group", call=usual), say("{call} of another group", call=made)
     if departure.others:
-        return " At this point %s %s %s, and rank %d calls %s." % (
-            named(departure.others),
-            by_number(departure.others, "calls", "call"),
-            usual,
-            departure.rank,
-            made,
+        return say(
+            " At this point {others} {others:calls|call} {usual}, and rank {rank} calls {made}.",
+            others=named(departure.others),
+            usual=usual,
+            rank=departure.rank,
+            made=made,
         )
-    return " Before, rank %d called %s at this point, and now it calls %s." % (departure.rank, usual, made)
+    template = " Before, rank {rank} called {usual} at this point, and now it calls {made}."
+    return say(template, rank=departure.rank, usual=usual, made=made)
 
 
-def _call(made: AlignedCall) -> str:
-    return "%s%s" % (made.op, at(Site(made.file, made.line)) if made.file else "")
+def _call(made: AlignedCall) -> Text:
+    return say("{call}{at}", call=made.op, at=at(Site(made.file, made.line)) if made.file else "")
 
 
 def doubt(run: Run, parting: Split) -> str:
     """Say what is not known."""
     dark = [rank for rank in parting.unknown if rank in standings_of(run).ranks and standings_of(run).ranks[rank].ledger.complete]
     rest = [rank for rank in parting.unknown if rank not in dark]
-    said = " There is no complete ledger of %s." % named(rest) if rest else ""
-    return said + (" It is not known where %s stood before the exception that ended the wait." % named(dark) if dark else "")
+    doubts: List[Text] = []
+    if rest:
+        doubts.append(say("There is no complete ledger of {who}.", who=named(rest)))
+    if dark:
+        template = "It is not known where {who} stood before the exception that ended the wait."
+        doubts.append(say(template, who=named(dark)))
+    return say(" {doubts}", doubts=joined(doubts)) if doubts else ""
 
 
 def only_waits(run: Run) -> bool:
@@ -259,14 +302,19 @@ def so_far(run: Run) -> str:
     parting = _split(run, standings_of(run)._replace(patience=PATIENCE)) if run.running else None
     if parting is None or not parting.blame or not parting.here or parting.calls:
         return ""
-    return "%s; %s.%s" % (capital(waiting(run, parting)), absent(run, parting), departed(parting))
+    return say(
+        "{waiting:capital}; {absent}.{departed}",
+        waiting=waiting(run, parting),
+        absent=absent(run, parting),
+        departed=departed(parting),
+    )
 
 
 def left_by_then(run: Run) -> str:
     """Say where a rank had left the others when the run was ended from outside: it need not have been a hang yet."""
     parting = _split(run, standings_of(run)._replace(patience=PATIENCE))
     left = parting.left if parting is not None else None
-    return " %s" % left_sequence.told(left) if left is not None else ""
+    return say(" {sentence}", sentence=left_sequence.told(left)) if left is not None else ""
 
 
 def _split(run: Run, standings: Standings) -> Optional[Split]:
@@ -345,21 +393,24 @@ def _stopped(run: Run, standing: Standing) -> str:
     if standing.rank not in run.running or process.pid <= 0:
         return ""
     state = alive.state_of(process)
-    return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
+    if state not in _STOPPED:
+        return ""
+    return say("is stopped (process {pid} is in state {state})", pid=process.pid, state=state)
 
 
 def _was_stopped(run: Run, standing: Standing) -> str:
     """Say what the launcher said, while the job hung, about a process that is gone now: only an existing process has a state in the kernel."""
     process = standing.process
     if standing.unheard is not None and standing.unheard.begin.paused:
-        return "was paused (process %d was in state %s)" % (process.pid, standing.unheard.begin.state)
+        state = standing.unheard.begin.state
+        return say("was paused (process {pid} was in state {state})", pid=process.pid, state=state)
     if standing.rank in run.running:
         return ""
     for launcher in run.launchers:
         call = launcher.final(schema.LauncherHang)
         match = _SAID.search(call.begin.said) if call is not None and call.when > standing.ledger.moved + process.offset else None
         if match is not None and int(match["pid"]) == process.pid and launcher.host == process.host:
-            return "was stopped (process %s was in state %s)" % (match["pid"], match["state"])
+            return say("was stopped (process {pid} was in state {state})", pid=process.pid, state=match["state"])
     return ""
 
 
@@ -392,9 +443,11 @@ def _unheard(standing: Standing, standings: Standings) -> str:
     others = [rank for rank, other in standings.ranks.items() if rank != standing.rank and _speaks_of(other, process, moved + after)]
     if not others:
         return ""
-    return "has run no Python code since %s (its watcher has written nothing, but that of %s has): it was stopped, or native code held the GIL" % (
-        clock(moved),
-        named(others[:1]),
+    return say(
+        "has run no Python code since {when} (its watcher has written nothing, but that of {others} has): it was stopped, or "
+        "native code held the GIL",
+        when=clock(moved),
+        others=named(others[:1]),
     )
 
 

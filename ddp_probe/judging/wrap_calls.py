@@ -236,7 +236,7 @@ def move_to_card(wrapped: Wrapped, kind: str) -> change.Change:
     device = "torch.device('%s', %s)" % (kind, _LOCAL)
     if _by_a_library(wrapped):
         return [change.Lines(wrapped.call.site, ("model.to(%s)" % device,), ("os", "torch"), call="by a library")]
-    return [change.Argument(wrapped.call.site, change.WRAP, "module", "$was.to(%s)" % device, 0, was="the model", imports=("os", "torch"))]
+    return [change.Argument(wrapped.call.site, change.WRAP, "module", "$was.to(%s)" % device, 0, was=say("the model"), imports=("os", "torch"))]
 
 
 def only_on_a_card(wrapped: Wrapped) -> change.Change:

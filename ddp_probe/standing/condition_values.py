@@ -13,6 +13,8 @@ from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.rank_standing import LedgerStandings
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.source_trees import SourceTrees, own_nodes
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, quoted
 
 _SHOWN = 4
 Values = Dict[int, Dict[str, str]]
@@ -31,7 +33,7 @@ def compared(standings: LedgerStandings, left: SequenceParting, statement: State
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in values))
     names = {name for told in values.values() for name in told}
     if any(_has_gone_on(standings, left, rank) for rank in values) or names & _assigned_since(statement, source):
-        return "where they are now: %s" % text
+        return say("where they are now: {values}", values=text)
     return text
 
 
@@ -98,24 +100,24 @@ def _function(frame: FrameValues) -> Tuple[str, str]:
     return (frame.site.file, frame.site.function) if frame.site is not None else ("", "")
 
 
-def side_by_side(values: Values) -> str:
+def side_by_side(values: Values) -> Text:
     """Return a clause such as "rank 0: value 3.5, best 7.0; rank 1: value 8.0, best 7.0"; alike ranks share one."""
-    return "; ".join(clauses(values))
+    return listed(clauses(values), by="; ")
 
 
-def clauses(values: Values) -> List[str]:
+def clauses(values: Values) -> List[Text]:
     """Return a clause for each kind of values, the first few."""
     ranks_of: Dict[str, List[int]] = {}
     for rank in sorted(values):
         ranks_of.setdefault(", ".join("%s %s" % item for item in values[rank].items()), []).append(rank)
-    said = ["%s: %s" % (_ranks(ranks), text) for text, ranks in ranks_of.items()]
-    more = len(said) - _SHOWN
-    return [*said[:_SHOWN], "and %d more kinds" % more] if more > 0 else said
+    kinds = [say("{who}: {values}", who=_ranks(ranks), values=quoted(text)) for text, ranks in ranks_of.items()]
+    more = len(kinds) - _SHOWN
+    return [*kinds[:_SHOWN], say("and {more} more kinds", more=more)] if more > 0 else kinds
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def _ranks(ranks: Sequence[int]) -> Text:
     if len(ranks) == 1:
-        return "rank %d" % ranks[0]
+        return say("rank {rank}", rank=ranks[0])
     if len(ranks) <= _SHOWN:
-        return "ranks %s and %d" % (", ".join(map(str, ranks[:-1])), ranks[-1])
-    return "%d ranks, the first of them rank %d" % (len(ranks), ranks[0])
+        return say("ranks {ranks} and {last}", ranks=listed(ranks[:-1]), last=ranks[-1])
+    return say("{count} ranks, the first of them rank {rank}", count=len(ranks), rank=ranks[0])

@@ -9,6 +9,7 @@ from typing import Callable, Iterator, List, Optional, Tuple
 
 from ddp_probe.reading.checkpoints.judged import OpenWriter, UnknownError
 from ddp_probe.shared.regular_files import open_bytes, open_descriptor, open_text
+from ddp_probe.wording.text import say
 
 Progress = Callable[[int, int], None]  # (bytes read, bytes in all)
 
@@ -31,7 +32,7 @@ class FileRange:
         while got < length:
             part = os.pread(self._fd, min(length - got, 1 << 26), self._start + offset + got)
             if not part:
-                raise UnknownError("The file became shorter while it was read.", "Run this again once nobody writes it.")
+                raise UnknownError(say("The file became shorter while it was read."), say("Run this again once nobody writes it."))
             parts.append(part)
             got += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -94,7 +95,7 @@ def open_file(path: str) -> Tuple[int, os.stat_result]:
 
 def _insist(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise UnknownError("Not a regular file.", "Name the file itself.")
+        raise UnknownError(say("Not a regular file."), say("Name the file itself."))
 
 
 # Which processes of this host have a file open for writing, from /proc, as far as this user may read it.

@@ -10,6 +10,8 @@ from ddp_probe.reading.checkpoints.judged import BROKEN, WHOLE, BrokenError, Dam
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, PickledCall, PickleStream
 from ddp_probe.reading.checkpoints.stored_tensors import Storage
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 METADATA = ".metadata"
 _MODULE = "torch.distributed.checkpoint."
@@ -42,7 +44,10 @@ def judge(folder: str, judged: Judged, progress: Optional[Progress] = None) -> N
     described = [name for name in held if name == METADATA or (name.startswith("__") and name.endswith(METADATA))]
     if not described:
         count = sum(name.endswith(".distcp") for name in held)
-        text = "It has %d data files and no .metadata, which is written last: the save has not finished, or it failed." % count
+        text = say(
+            "It has {count} data files and no .metadata, which is written last: the save has not finished, or it failed.",
+            count=count,
+        )
         judged.broken(Damage(text, METADATA))
         _writers(folder, held, judged)
         return
@@ -78,7 +83,7 @@ def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progres
     state = _state(root)
     described, stored = _member(state, "state_dict_metadata"), _member(state, "storage_data")
     if type(described) is not Mapping or type(stored) is not Mapping:
-        judged.broken(Damage("It is a pickle without the metadata of a distributed checkpoint.", name))
+        judged.broken(Damage(say("It is a pickle without the metadata of a distributed checkpoint."), name))
         return
     judged.classes = [path for path in machine.globals if not path.startswith(("torch.", "collections.", "builtins.", "pathlib."))]
     pieces = list(_pieces(stored))
@@ -111,16 +116,24 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
         if type(name) is not str or type(value) is not PickledCall:
             continue
         if name not in stored:
-            judged.broken_in_part(Damage("The metadata describes %s, and says of no file that it is in there." % name[:200], name[:200]))
+            text = say("The metadata describes {name}, and says of no file that it is in there.", name=quoted(name[:200]))
+            judged.broken_in_part(Damage(text, name[:200]))
         tensor, parts, covered = _tensor(name, value)
         chunks += parts
         if tensor is not None:
             tensors.append(tensor)
             elements = fill.product(tensor.shape)
             if covered != elements:
-                judged.broken_in_part(Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
+                text = say(
+                    "The chunks of {name} have {covered} elements of {elements}.",
+                    name=quoted(name[:200]),
+                    covered=covered,
+                    elements=elements,
+                )
+                judged.broken_in_part(Damage(text, name[:200]))
     if chunks > pieces:
-        judged.broken_in_part(Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
+        text = say("The metadata describes {chunks} chunks, and says where {pieces} are.", chunks=chunks, pieces=pieces)
+        judged.broken_in_part(Damage(text, METADATA))
     fill.tensors(judged, tensors, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in tensors])
     judged.devices = {}
     judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in tensors))[:1000]
@@ -159,12 +172,17 @@ def _files(folder: str, pieces: List[_Piece], judged: Judged, progress: Optional
     tally = ReadMeter(judged.size or 0 if judged.deep else 0, progress)
     for file, inside in sorted(by_file.items()):
         if os.path.isabs(file) or ".." in file.split("/"):
-            judged.broken_in_part(Damage("The metadata names the file %s, which is outside the folder." % file[:200], file[:200]))
+            text = say("The metadata names the file {file}, which is outside the folder.", file=quoted(file[:200]))
+            judged.broken_in_part(Damage(text, file[:200]))
             continue
         try:
             fd, status = open_file(os.path.join(folder, file))
         except FileNotFoundError:
-            judged.broken_in_part(Damage("The metadata says that %d tensors or objects are in this file, and it is not there." % len(inside), file))
+            text = say(
+                "The metadata says that {count} tensors or objects are in this file, and it is not there.",
+                count=len(inside),
+            )
+            judged.broken_in_part(Damage(text, file))
             continue
         try:
             _in_file(FileRange(fd, 0, status.st_size, tally), inside, judged)
@@ -175,13 +193,19 @@ def _files(folder: str, pieces: List[_Piece], judged: Judged, progress: Optional
 def _in_file(source: FileRange, inside: List[_Piece], judged: Judged) -> None:
     for piece in sorted(inside, key=lambda piece: piece.offset):
         if piece.offset < 0 or piece.length < 0 or piece.offset + piece.length > source.size:
-            text = "The file has %d bytes; %s is said to be in bytes %d to %d."
-            words = text % (source.size, piece.name[:200], piece.offset, piece.offset + piece.length)
-            judged.broken_in_part(Damage(words, piece.file, source.size))
+            text = say(
+                "The file has {bytes} bytes; {name} is said to be in bytes {begin} to {end}.",
+                bytes=source.size,
+                name=quoted(piece.name[:200]),
+                begin=piece.offset,
+                end=piece.offset + piece.length,
+            )
+            judged.broken_in_part(Damage(text, piece.file, source.size))
             return
         begin = source.read(piece.offset, 4) if piece.length else b""
         if begin != b"PK\x03\x04" and not piece.transformed and piece.length:
-            judged.broken_in_part(Damage("%s should begin here, and does not." % piece.name[:200], piece.file, piece.offset))
+            text = say("{name} should begin here, and does not.", name=quoted(piece.name[:200]))
+            judged.broken_in_part(Damage(text, piece.file, piece.offset))
             return
         if judged.deep and begin == b"PK\x03\x04":
             _deep(source.part(piece.offset, piece.length), piece, judged)
@@ -194,4 +218,5 @@ def _deep(part: FileRange, piece: _Piece, judged: Judged) -> None:
     except BrokenError as exc:
         one.broken(exc.fault)
     for fault in one.faults if one.verdict == BROKEN else ():
-        judged.broken_in_part(Damage("%s: %s" % (piece.name[:200], fault.text), piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))
+        text = say("{name}: {fault}", name=quoted(piece.name[:200]), fault=fault.text)
+        judged.broken_in_part(Damage(text, piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))

@@ -7,6 +7,7 @@ from ddp_probe.reading.checkpoints.judged import Judged, Tensor, WeightsOnlyAnsw
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, PickledCall
 from ddp_probe.reading.checkpoints.stored_tensors import Contents, Storage
+from ddp_probe.wording.text import say
 
 _KEYS = 1000
 _GONE = ("torch._utils._rebuild_sparse_csr_tensor",)  # torch 1.9 to 1.12 wrote it; torch 2.13 cannot load it.
@@ -29,7 +30,7 @@ def from_pickle(judged: Judged, root: Any, machine: Machine, contents: Contents)
     judged.prefixes = tensor_names.prefixes(tensor_names.model_state(contents.tensors, judged.states))
     judged.classes = [each.path for each in machine.globals.values() if each.path not in ALLOWED]
     judged.weights_only = weights_only_answer(machine)
-    judged.remarks += ["It asks for %s, which newer versions of torch do not have." % name for name in _GONE if name in machine.globals]
+    judged.remarks += [say("It asks for {name}, which newer versions of torch do not have.", name=name) for name in _GONE if name in machine.globals]
     pairs = _pairs(root)
     judged.keys = [name for name, _ in pairs[:_KEYS]]
     _recorded(judged, pairs)
@@ -146,9 +147,13 @@ def weights_only_answer(machine: Machine) -> WeightsOnlyAnswer:
     unknown = sorted(machine.opcodes - _OPCODES)
     because = ""
     if unknown:
-        because = "pickle protocol %d: it does not know the opcode %s" % (machine.protocol, unknown[0])
+        because = say(
+            "pickle protocol {protocol}: it does not know the opcode {opcode}",
+            protocol=machine.protocol,
+            opcode=unknown[0],
+        )
     elif machine.misused:
         because = machine.misused
     elif refused:
-        because = "%d of its classes and functions %s not on the list" % (len(refused), "is" if len(refused) == 1 else "are")
+        because = say("{count} of its classes and functions {count:is|are} not on the list", count=len(refused))
     return WeightsOnlyAnswer(not because, refused, because)

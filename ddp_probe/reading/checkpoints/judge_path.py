@@ -10,6 +10,8 @@ from ddp_probe.reading.checkpoints import checkpoint_file, distributed, lookalik
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange, Progress, ReadMeter, open_file
 from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, BrokenError, Judged, UnknownError
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import quoted
 
 _SUFFIXES = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".pth.tar", ".pkl", ".npz", ".npy", ".distcp", ".index.json", ".pt2", ".th", ".model")
 _MOST = 10_000
@@ -71,9 +73,9 @@ def judge(path: str, *, deep: bool = False, progress: Optional[Progress] = None)
     except BrokenError as exc:
         judged.broken(exc.fault)
     except OSError as exc:
-        judged.verdict, judged.because = UNKNOWN, "%s." % (exc.strerror or type(exc).__name__)
+        judged.verdict, judged.because = UNKNOWN, say("{message}.", message=quoted(exc.strerror or type(exc).__name__))
     except (RecursionError, MemoryError) as exc:
-        judged.verdict, judged.because = UNKNOWN, "It is larger or deeper than what is followed (%s)." % type(exc).__name__
+        judged.verdict, judged.because = UNKNOWN, say("It is larger or deeper than what is followed ({exception}).", exception=type(exc).__name__)
     add_advice(judged)
     part = lookalikes.part_of(path)
     judged.remarks += [part] if part else []
@@ -84,7 +86,7 @@ def _folder(path: str, judged: Judged, progress: Optional[Progress]) -> None:
     if distributed.is_checkpoint(path):
         distributed.judge(path, judged, progress)
     else:
-        raise UnknownError("The folder holds no checkpoint.", "Name a file in it.")
+        raise UnknownError(say("The folder holds no checkpoint."), say("Name a file in it."))
 
 
 def _file(path: str, judged: Judged, progress: Optional[Progress]) -> None:
@@ -126,7 +128,7 @@ def by_format(path: str, source: FileRange, judged: Judged, progress: Optional[P
 # What to do about a file that is broken: is it still being written, and would torch.load see it.
 
 _RECENT = 60.0  # Seconds.
-_AGAIN = "Copy it again, or take an earlier checkpoint."
+_AGAIN = say("Copy it again, or take an earlier checkpoint.")
 
 
 def add_advice(judged: Judged) -> None:
@@ -134,17 +136,23 @@ def add_advice(judged: Judged) -> None:
     if judged.verdict == BROKEN and not judged.what_to_do:
         judged.what_to_do = _what_to_do(judged)
     if judged.verdict == BROKEN and judged.writers:  # What is not whole yet is not broken.
-        judged.verdict, judged.because = UNKNOWN, "It is being written."
+        judged.verdict, judged.because = UNKNOWN, say("It is being written.")
 
 
 def _what_to_do(judged: Judged) -> str:
     if judged.writers:
         writer = judged.writers[0]
-        name = " (%s)" % writer.command if writer.command else ""
-        return "Process %d%s has it open for writing. Run this again once it has finished." % (writer.pid, name)
+        return say(
+            "Process {pid}{command} has it open for writing. Run this again once it has finished.",
+            pid=writer.pid,
+            command=say(" ({command})", command=quoted(writer.command)) if writer.command else "",
+        )
     if not any("has not finished" in fault.text for fault in judged.faults):
         return _AGAIN
-    nobody = "No process of this host that this user may see has it open for writing."
     if judged.age is not None and judged.age < _RECENT:
-        return "%s It was changed %.0f s ago: if another host writes it, run this again. Else: %s" % (nobody, max(judged.age, 0), _AGAIN)
-    return "%s %s" % (nobody, _AGAIN)
+        return say(
+            "No process of this host that this user may see has it open for writing. It was changed {age:.0f} s ago: "
+            "if another host writes it, run this again. Else: Copy it again, or take an earlier checkpoint.",
+            age=max(judged.age, 0),
+        )
+    return joined([say("No process of this host that this user may see has it open for writing."), _AGAIN])

@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, List, Sequence, Set
 
 from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
 from ddp_probe.reading.checkpoints.pickle_stream import Blob, Global, Mapping, Persistent, PickledCall, PickledSet, PickleStream
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _KEPT = 4096  # Characters of one text, bytes of one value.
 _DEEPEST = 100_000  # Containers within each other: no pickler writes as many, since it calls itself for each.
@@ -91,10 +93,6 @@ class Stack:
             raise ValueError("a memo number of %s" % str(index)[:40])
         self.memo[index] = self.stack[-1]
 
-    def misuse(self, what: str) -> None:
-        """Note what weights_only refuses."""
-        self.misused = self.misused or what
-
 
 # What each opcode of pickle does to the stack. Classes stay names, and calls stay records of what would be called.
 
@@ -147,7 +145,7 @@ def _extend(s: Stack, items: List[Any], opcode: str) -> None:
     if type(target) is list:
         target.extend(items)
         return
-    s.misuse("%s to something that is not a list" % opcode)
+    s.misused = s.misused or say("{opcode} to something that is not a list", opcode=opcode)
     if type(target) not in (PickledCall, PickledSet):
         raise ValueError("%s to a %s" % (opcode, type(target).__name__))
     target.items.extend(items)
@@ -161,7 +159,7 @@ def _set_items(s: Stack, pairs: List[Any], opcode: str) -> None:
     target = s.stack[-1]
     if type(target) is PickledCall:
         if type(target.function) is not Global or target.function.path not in _DICTS:
-            s.misuse("%s on something that is not a dict" % opcode)
+            s.misused = s.misused or say("{opcode} on something that is not a dict", opcode=opcode)
     elif type(target) is not Mapping:
         raise ValueError("%s on a %s" % (opcode, type(target).__name__))
     s.nest(target, _container(pairs))
@@ -182,7 +180,7 @@ def _dict(s: Stack) -> None:
 def _reduce(s: Stack) -> None:
     arguments, function = s.stack.pop(), s.stack.pop()
     if type(function) is not Global:
-        s.misuse("REDUCE of something that is not a function")
+        s.misused = s.misused or say("REDUCE of something that is not a function")
         if type(function) not in (PickledCall, Persistent):
             raise ValueError("a call of a %s" % type(function).__name__)
     made = PickledCall(function, arguments)
@@ -214,7 +212,7 @@ def _build(s: Stack) -> None:
         target.state = state
         s.nest(target, state)
     else:
-        s.misuse("BUILD of something that is not an object")
+        s.misused = s.misused or say("BUILD of something that is not an object")
 
 
 def _global(s: Stack, argument: Any) -> None:
@@ -336,7 +334,11 @@ class Machine(Stack):
                 self._count += 1
                 name = opcode.name
                 if name == "FRAME" and not stream.has(argument or 0):
-                    raise BrokenError("The pickle ends in the middle: a frame of %s bytes is not there." % argument, record, at)
+                    raise BrokenError(
+                        say("The pickle ends in the middle: a frame of {count} bytes is not there.", count=argument),
+                        record,
+                        at,
+                    )
                 self.opcodes.add(name)
                 handler = PLAIN.get(name)
                 if handler is not None:
@@ -344,10 +346,16 @@ class Machine(Stack):
                 else:
                     WITH_ARGUMENT[name](self, argument)
                 if self._count > OPCODES or self.values > VALUES or self.texts > TEXT or len(self.metastack) > _MARKS:
-                    raise UnknownError("Its pickle is larger than what is followed: %d opcodes, %d values." % (self._count, self.values))
+                    raise UnknownError(
+                        say(
+                            "Its pickle is larger than what is followed: {opcodes} opcodes, {values} values.",
+                            opcodes=self._count,
+                            values=self.values,
+                        )
+                    )
             return self.stack.pop()
         except TooDeepError:
-            raise UnknownError("Its pickle is nested more deeply than what is followed.") from None
+            raise UnknownError(say("Its pickle is nested more deeply than what is followed.")) from None
         except _WRONG as exc:
             raise BrokenError(_words(exc, ended=stream.ended), record, at) from exc
 
@@ -355,7 +363,7 @@ class Machine(Stack):
 def _words(exc: Exception, *, ended: bool) -> str:
     """Return why the pickle cannot be followed."""
     if ended:
-        return "The pickle ends in the middle."
+        return say("The pickle ends in the middle.")
     if isinstance(exc, (IndexError, KeyError)):
-        return "The pickle refers to an object that it has not made."
-    return "The pickle is not valid: %s." % str(exc)[:200]
+        return say("The pickle refers to an object that it has not made.")
+    return say("The pickle is not valid: {why}.", why=quoted(str(exc)[:200]))

@@ -9,6 +9,8 @@ from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
 from ddp_probe.reading.checkpoints.stored_tensors import Storage
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 LONGEST = 100 << 20  # Bytes of a header; the format's limit is 100 million.
 _FOLLOWED = 32 << 20
@@ -49,17 +51,17 @@ def judge(source: FileRange, judged: Judged) -> None:
     judged.kind, judged.verdict = "safetensors", WHOLE
     length = int.from_bytes(source.read(0, 8), "little")
     if 8 + length > source.size:
-        text = "The file was cut off, or its writer has not finished: its header alone ends at byte %d." % (8 + length)
-        raise BrokenError(text, "the header", source.size)
+        text = say("The file was cut off, or its writer has not finished: its header alone ends at byte {end}.", end=8 + length)
+        raise BrokenError(text, say("the header"), source.size)
     if length > _FOLLOWED:
-        raise UnknownError("Its header has %d bytes; at most %d are read." % (length, _FOLLOWED))
+        raise UnknownError(say("Its header has {count} bytes; at most {limit} are read.", count=length, limit=_FOLLOWED))
     entries = _entries(source.read(8, length), judged)
     _fill_from(entries, judged)
     _offsets(entries, 8 + length, source.size, judged)
     if judged.deep:
         for _ in source.blocks(8 + length, source.size):
             pass
-    judged.remarks.append("This format has no checksums: only its sizes are judged.")
+    judged.remarks.append(say("This format has no checksums: only its sizes are judged."))
 
 
 def _entries(header: bytes, judged: Judged) -> Dict[str, _Entry]:
@@ -68,7 +70,8 @@ def _entries(header: bytes, judged: Judged) -> Dict[str, _Entry]:
         metadata = _METADATA.decode(raw.pop("__metadata__")) if "__metadata__" in raw else {}
         entries = {name: _ENTRY.decode(value) for name, value in raw.items()}
     except (*UNREADABLE, OverflowError) as exc:
-        raise BrokenError("The header is not valid: %s." % str(exc)[:200], "the header", 8) from exc
+        text = say("The header is not valid: {why}.", why=quoted(str(exc)[:200]))
+        raise BrokenError(text, say("the header"), 8) from exc
     if "format" in metadata:
         judged.versions["format"] = metadata["format"][:100]
     return entries
@@ -93,18 +96,35 @@ def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) 
         begin, end = entry.data_offsets
         expected = fill.product(entry.shape) * (stored_tensors.dtype_size(_DTYPES.get(entry.dtype, "")) or 0)
         if begin != at or end < begin:
-            judged.broken(
-                Damage("The tensor %s is said to be in bytes %d to %d, and the one before it ends at %d." % (name, begin, end, at), name, start)
+            text = say(
+                "The tensor {name} is said to be in bytes {begin} to {end}, and the one before it ends at {before}.",
+                name=quoted(name),
+                begin=begin,
+                end=end,
+                before=at,
             )
+            judged.broken(Damage(text, name, start))
             return
         if (entry.dtype in _DTYPES and expected != end - begin) or any(each < 0 for each in entry.shape):
-            judged.broken(Damage("The tensor %s needs %d bytes for its shape, and has %d." % (name, expected, end - begin), name, start + begin))
+            text = say(
+                "The tensor {name} needs {expected} bytes for its shape, and has {count}.",
+                name=quoted(name),
+                expected=expected,
+                count=end - begin,
+            )
+            judged.broken(Damage(text, name, start + begin))
             return
         if start + end > size:
-            text = "The file was cut off, or its writer has not finished: it has %d bytes of %d; %s is the first tensor that is not complete."
-            total = start + max(each.data_offsets[1] for each in entries.values())
-            judged.broken(Damage(text % (size, total, name), name, size))
+            text = say(
+                "The file was cut off, or its writer has not finished: it has {count} bytes of {total}; {name} is the "
+                "first tensor that is not complete.",
+                count=size,
+                total=start + max(other.data_offsets[1] for other in entries.values()),
+                name=quoted(name),
+            )
+            judged.broken(Damage(text, name, size))
             return
         at = end
     if start + at < size:
-        judged.broken(Damage("%d bytes follow the last tensor; safetensors refuses that." % (size - start - at), "", start + at))
+        text = say("{count} bytes follow the last tensor; safetensors refuses that.", count=size - start - at)
+        judged.broken(Damage(text, "", start + at))

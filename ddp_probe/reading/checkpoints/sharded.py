@@ -9,6 +9,8 @@ from ddp_probe.reading.checkpoints import tensor_names
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _LONGEST = 32 << 20
 _SHARDS = 4096
@@ -28,16 +30,17 @@ def judge(path: str, source: FileRange, judged: Judged, judge_one: JudgeOne) -> 
     """Judge each shard by `judge_one`, and that each has the tensors that the index says."""
     judged.kind, judged.verdict = "sharded index", WHOLE
     if source.size > _LONGEST:
-        raise UnknownError("The index has %d bytes; at most %d are read." % (source.size, _LONGEST))
+        raise UnknownError(say("The index has {count} bytes; at most {limit} are read.", count=source.size, limit=_LONGEST))
     try:
         index = _DECODER.decode(source.read(0, source.size))
     except (*UNREADABLE, OverflowError) as exc:
-        raise BrokenError("The index is not valid: %s." % str(exc)[:200], os.path.basename(path)) from exc
+        text = say("The index is not valid: {why}.", why=quoted(str(exc)[:200]))
+        raise BrokenError(text, os.path.basename(path)) from exc
     expected: Dict[str, List[str]] = {}
     for name, file in index.weight_map.items():
         expected.setdefault(file, []).append(name)
     if len(expected) > _SHARDS:
-        raise UnknownError("The index names %d files; at most %d are judged." % (len(expected), _SHARDS))
+        raise UnknownError(say("The index names {count} files; at most {limit} are judged.", count=len(expected), limit=_SHARDS))
     judged.files = sorted(expected)
     _shards(os.path.dirname(path), expected, judged, judge_one)
     judged.prefixes = tensor_names.prefixes({tensor.name: tensor for tensor in judged.names})
@@ -48,11 +51,13 @@ def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_o
     judged.tensors = judged.elements = judged.bytes = 0
     for file in judged.files:
         if os.path.basename(file) != file or file in ("", ".", ".."):
-            judged.broken_in_part(Damage("The index names the file %s, which is outside its folder." % file[:200], file[:200]))
+            text = say("The index names the file {file}, which is outside its folder.", file=quoted(file[:200]))
+            judged.broken_in_part(Damage(text, file[:200]))
             continue
         shard = _shard(os.path.join(folder, file), judge_one)
         if shard is None:
-            judged.broken_in_part(Damage("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
+            text = say("The index says that {count} tensors are in this file, and it is not there.", count=len(expected[file]))
+            judged.broken_in_part(Damage(text, file))
             continue
         _merge(shard, judged)
         tensors.extend(shard.names)
@@ -64,7 +69,7 @@ def _shard(path: str, judge_one: JudgeOne) -> Optional[Judged]:
     if not os.path.lexists(path):
         return None
     if path.endswith(".index.json"):
-        raise UnknownError("The index names an index.")
+        raise UnknownError(say("The index names an index."))
     return judge_one(path)
 
 
@@ -85,17 +90,25 @@ def _merge(shard: Judged, judged: Judged) -> None:
 def _compare(file: str, expected: List[str], shard: Judged, judged: Judged) -> None:
     if shard.verdict == BROKEN:
         for fault in shard.faults:
-            judged.broken_in_part(Damage(fault.text, "%s: %s" % (file, fault.record) if fault.record else file, fault.offset, fault.unnoticed))
+            record = say("{file}: {record}", file=quoted(file), record=fault.record) if fault.record else file
+            judged.broken_in_part(Damage(fault.text, record, fault.offset, fault.unnoticed))
         return
     if shard.verdict == UNKNOWN or shard.tensors is None:
         judged.verdict = judged.verdict if judged.verdict == BROKEN else UNKNOWN
-        judged.because = judged.because or "%s: %s" % (file, shard.because)
+        judged.because = judged.because or say("{file}: {because}", file=quoted(file), because=shard.because)
         return
     held = {tensor.name for tensor in shard.names}
     missing = [name for name in expected if name not in held]
     if missing:
-        text = "The index says that %s is in this file, and it is not%s."
-        judged.broken_in_part(Damage(text % (missing[0][:200], "; nor are %d others" % (len(missing) - 1) if missing[1:] else ""), file))
+        name = quoted(missing[0][:200])
+        text = say("The index says that {name} is in this file, and it is not.", name=name)
+        if missing[1:]:
+            text = say(
+                "The index says that {name} is in this file, and it is not; nor are {count} others.",
+                name=name,
+                count=len(missing) - 1,
+            )
+        judged.broken_in_part(Damage(text, file))
     extra = len(held) - len(expected) + len(missing)
     if extra > 0:
-        judged.remarks.append("%s has %d tensors that the index does not name." % (file, extra))
+        judged.remarks.append(say("{file} has {count} tensors that the index does not name.", file=quoted(file), count=extra))

@@ -4,6 +4,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.reading.checkpoints.judged import Damage, Tensor
 from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, Persistent, PickledCall, PickledSet
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 SIZES: Dict[str, int] = {
     **dict.fromkeys(("bool", "uint8", "int8", "qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"), 1),
@@ -137,7 +139,7 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
         if known is not None:
             contents.storages.setdefault(known.key, known)
         elif not _is_module_source(each.identity):
-            contents.fault("A persistent id is not that of a storage that torch knows.")
+            contents.fault(say("A persistent id is not that of a storage that torch knows."))
     seen: Set[int] = set()
     waiting = [_Step(root, None, None, None)] if _holds(root) else []
     while waiting:
@@ -147,7 +149,13 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
         if tensor is not None:
             _add(contents, tensor, step)
         elif type(value) is PickledCall and _is_wrong(value):
-            contents.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
+            path = _path(step.place)
+            contents.fault(
+                say(
+                    "The tensor {name} is made with arguments that torch does not take.",
+                    name=quoted(path) if path else say("(unnamed)"),
+                )
+            )
         elif id(value) not in seen:
             seen.add(id(value))
             waiting.extend(reversed([part for part in _parts(step) if _holds(part.value)]))

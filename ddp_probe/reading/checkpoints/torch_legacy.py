@@ -1,6 +1,6 @@
 """The format of torch.save before 1.6: five pickles in a row, then each storage with its size before it."""
 
-from typing import Any, Sequence
+from typing import Any, Sequence, Tuple
 
 from ddp_probe.reading.checkpoints import fill, stored_tensors
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
@@ -8,9 +8,12 @@ from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Jud
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickledSet, PickleStream
 from ddp_probe.reading.checkpoints.stored_tensors import Contents, Storage
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
+_NO_LIST = say("The list of storages is not a list.")
 
 
 def judge(source: FileRange, judged: Judged) -> None:
@@ -20,26 +23,27 @@ def judge(source: FileRange, judged: Judged) -> None:
     machine = Machine()
     try:
         _preface(machine, stream, judged)
-        root = machine.run(stream, "the object")
+        root = machine.run(stream, say("the object"))
         contents = stored_tensors.read(root, machine.persistent)
         fill.from_pickle(judged, root, machine, contents)
         for fault in contents.faults:
             judged.broken(fault)
-        keys = machine.run(stream, "the list of storages")
+        keys = machine.run(stream, say("the list of storages"))
         judged.weights_only = fill.weights_only_answer(machine)
         _storages(source, stream.tell(), keys, contents, judged)
     except BrokenError as exc:
         judged.broken(exc.fault)
-    judged.remarks.append("This format has no checksums: only its sizes are judged.")
+    judged.remarks.append(say("This format has no checksums: only its sizes are judged."))
 
 
 def _preface(machine: Machine, stream: PickleStream, judged: Judged) -> None:
-    machine.run(stream, "the magic number")
-    if machine.run(stream, "the protocol") != _PROTOCOL:
-        raise BrokenError("The protocol number is not %d; torch.load refuses it." % _PROTOCOL, "the protocol", 0)
-    system = machine.run(stream, "the system's sizes")
+    machine.run(stream, say("the magic number"))
+    if machine.run(stream, say("the protocol")) != _PROTOCOL:
+        text = say("The protocol number is not {protocol}; torch.load refuses it.", protocol=_PROTOCOL)
+        raise BrokenError(text, say("the protocol"), 0)
+    system = machine.run(stream, say("the system's sizes"))
     if type(system) is Mapping and system.get("little_endian") is False:
-        judged.remarks.append("It was written on a host with big-endian numbers.")
+        judged.remarks.append(say("It was written on a host with big-endian numbers."))
 
 
 def _storages(source: FileRange, at: int, keys: Any, contents: Contents, judged: Judged) -> None:
@@ -48,16 +52,18 @@ def _storages(source: FileRange, at: int, keys: Any, contents: Contents, judged:
         name = key.decode("utf-8", "replace") if type(key) is bytes else str(key) if type(key) in (str, int) else ""
         storage = contents.storages.get(name)
         if storage is None:
-            raise BrokenError("The storage %s is in the file, and the object does not ask for it." % name[:100], name[:100], at)
+            text = say("The storage {key} is in the file, and the object does not ask for it.", key=quoted(name[:100]))
+            raise BrokenError(text, name[:100], at)
         seen.add(name)
         # torch lets a storage grow to what the views of it need, and only then compares it with the file.
         storage = storage._replace(elements=max(storage.elements, contents.needed.get(name, 0)))
-        at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(listed)))
+        at = _storage(source, at, storage, (number, len(listed)))
     missing = [key for key in contents.storages if key not in seen]
     if missing:
-        judged.broken(Damage("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
+        text = say("The file does not have the storage {key}, for which the object asks.", key=quoted(missing[0]))
+        judged.broken(Damage(text, missing[0], at, unnoticed=True))
     if at < source.size:
-        judged.remarks.append("%d bytes follow the last storage." % (source.size - at))
+        judged.remarks.append(say("{count} bytes follow the last storage.", count=source.size - at))
 
 
 def _listed(keys: Any, at: int, judged: Judged) -> Sequence[Any]:
@@ -66,22 +72,34 @@ def _listed(keys: Any, at: int, judged: Judged) -> Sequence[Any]:
         return keys
     items = keys.pairs[::2] if type(keys) is Mapping else keys.items if type(keys) is PickledSet else keys
     if type(items) not in (list, tuple) and items not in ("", b""):
-        raise BrokenError("The list of storages is not a list.", "the list of storages", at)
-    judged.broken(Damage("The list of storages is not a list.", "the list of storages", at, unnoticed=True))
+        raise BrokenError(_NO_LIST, say("the list of storages"), at)
+    judged.broken(Damage(_NO_LIST, say("the list of storages"), at, unnoticed=True))
     return list(items)
 
 
-def _storage(source: FileRange, at: int, storage: Storage, so_far: str) -> int:
-    """Return where a storage ends."""
+def _storage(source: FileRange, at: int, storage: Storage, so_far: Tuple[int, int]) -> int:
+    """Return where a storage ends; before it are so many complete ones of so many."""
     head = source.read(at, 8)
     elements = int.from_bytes(head, "little", signed=True)
     if len(head) == 8 and elements != storage.elements:
-        text = "The object asks for %d elements of this storage, and it has %d." % (storage.elements, elements)
-        raise BrokenError(text, "storage " + storage.key, at)
+        text = say(
+            "The object asks for {asked} elements of this storage, and it has {elements}.",
+            asked=storage.elements,
+            elements=elements,
+        )
+        raise BrokenError(text, say("storage {key}", key=quoted(storage.key)), at)
     end = at + 8 + storage.elements * (stored_tensors.dtype_size(storage.dtype) or 1)
     if len(head) < 8 or end > source.size:
-        text = "The file was cut off, or its writer has not finished. %s; the file has %d bytes of at least %d." % (so_far, source.size, end)
-        raise BrokenError(text, "storage " + storage.key, at)
+        complete, total = so_far
+        text = say(
+            "The file was cut off, or its writer has not finished. {complete} of {total} storages are complete; "
+            "the file has {count} bytes of at least {least}.",
+            complete=complete,
+            total=total,
+            count=source.size,
+            least=end,
+        )
+        raise BrokenError(text, say("storage {key}", key=quoted(storage.key)), at)
     return end
 
 

@@ -12,11 +12,14 @@ from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
 from ddp_probe.reading.checkpoints.stored_tensors import Contents
 from ddp_probe.reading.checkpoints.zip_archive import Archive, ZipEntry, find_end, read_directory
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import quoted
 
 _INFLATED = 64 << 20  # torch does not compress; so much of a compressed data.pkl is followed.
 _SMALL = 64 << 20  # Records that are always checked, unless they are a tensor's.
 _NEWEST = 10  # torch 2.13 reads up to this version of the archive.
 _FAULTS = 100
+_NO_PICKLE = say("The archive has no data.pkl.")
 
 
 def judge(source: FileRange, judged: Judged) -> None:
@@ -33,7 +36,7 @@ def judge(source: FileRange, judged: Judged) -> None:
     if archive.faults:
         judged.verdict = BROKEN
     if archive.directory.behind:
-        judged.remarks.append("%d bytes follow the end of the archive." % archive.directory.behind)
+        judged.remarks.append(say("{count} bytes follow the end of the archive.", count=archive.directory.behind))
 
 
 def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -49,7 +52,7 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
     _checksums(archive, prefix, judged)
     entry = names.get(prefix + "data.pkl")
     if entry is None:
-        judged.broken(Damage("The archive has no data.pkl."))
+        judged.broken(Damage(_NO_PICKLE))
         return
     try:
         root, machine, contents = _follow(archive, entry)
@@ -61,7 +64,7 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
         return
     fill.from_pickle(judged, root, machine, contents)
     if judged.kind == "TorchScript":
-        judged.weights_only = WeightsOnlyAnswer(accepted=False, because="it is a TorchScript archive")
+        judged.weights_only = WeightsOnlyAnswer(accepted=False, because=say("it is a TorchScript archive"))
         judged.classes = [name for name in judged.classes if not name.startswith("__torch__")]
     _contents(contents, entry, judged)
     _storages(archive, prefix, contents, judged)
@@ -70,54 +73,65 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
 def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
     stray = next((each for each in archive.entries if not each.name.startswith(prefix)), None)
     if stray is not None:
-        text = "This record is not in the folder %s of the archive; torch.load refuses that." % prefix[:200]
+        text = say(
+            "This record is not in the folder {folder} of the archive; torch.load refuses that.",
+            folder=quoted(prefix[:200]),
+        )
         judged.broken(Damage(text, stray.name[:200], stray.offset))
     if any(".." in each.name.split("/") for each in archive.entries):
-        judged.remarks.append("A record's name has '..' in it, which torch never writes.")
+        judged.remarks.append(say("A record's name has '..' in it, which torch never writes."))
 
 
 def _contents(contents: Contents, entry: ZipEntry, judged: Judged) -> None:
     for fault in contents.faults:
         judged.broken(fault)
     for storage, needed in stored_tensors.beyond(contents):
-        text = "Tensors need %d elements of the storage %s, for which the pickle asks %d." % (needed, storage.key, storage.elements)
+        text = say(
+            "Tensors need {needed} elements of the storage {key}, for which the pickle asks {asked}.",
+            needed=needed,
+            key=quoted(storage.key),
+            asked=storage.elements,
+        )
         judged.broken(Damage(text, entry.name))
 
 
 def _another(archive: Archive, prefix: str, judged: Judged) -> None:
     names = [entry.name for entry in archive.entries]
     if not names:
-        judged.broken(Damage("The directory of the archive is empty.", "", archive.directory.offset))
+        judged.broken(Damage(say("The directory of the archive is empty."), "", archive.directory.offset))
         return
     if prefix + "version" in names or any(name.startswith((prefix + "data/", prefix + ".data/")) for name in names):
-        judged.broken(Damage("The archive has no data.pkl."))
+        judged.broken(Damage(_NO_PICKLE))
         return
     if all(name.endswith(".npy") for name in names):
         judged.kind, judged.verdict = "numpy archive", WHOLE
-        judged.because = "It is an archive of numpy (numpy.savez): numpy.load reads it, torch.load does not."
+        judged.because = say("It is an archive of numpy (numpy.savez): numpy.load reads it, torch.load does not.")
         _checksums(archive, prefix, judged)
         return
     judged.kind = "zip archive"
-    judged.because = "It is a %s without data.pkl: torch.save did not write it." % judged.kind
+    judged.because = say("It is a zip archive without data.pkl: torch.save did not write it.")
 
 
 def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
     entry = archive.by_name.get(prefix + "version") or archive.by_name.get(prefix + ".data/version")
     if entry is None:
-        judged.broken(Damage("The archive has no record 'version', which torch.load insists on."))
+        judged.broken(Damage(say("The archive has no record 'version', which torch.load insists on.")))
         return
     text = archive.small(entry, 20)
     number = re.match(rb"\s*\+?(\d+)", text)  # As std::stoull does, ignore what follows the digits.
     if number is None or not 1 <= int(number.group(1)) <= _NEWEST:
-        judged.broken(
-            Damage("The version of the archive is %r; torch reads 1 to %d." % (text[:20].decode("latin-1"), _NEWEST), entry.name, entry.offset)
+        wrong = say(
+            "The version of the archive is {version}; torch reads 1 to {newest}.",
+            version=quoted(repr(text[:20].decode("latin-1"))),
+            newest=_NEWEST,
         )
+        judged.broken(Damage(wrong, entry.name, entry.offset))
     order = archive.by_name.get(prefix + "byteorder")
     alignment = archive.by_name.get(prefix + ".storage_alignment")
     if alignment is not None and not archive.small(alignment, 20).strip().isdigit():
-        judged.broken(Damage("The record .storage_alignment is not a number.", alignment.name, alignment.offset))
+        judged.broken(Damage(say("The record .storage_alignment is not a number."), alignment.name, alignment.offset))
     if order is not None and archive.small(order, 20) not in (b"little", b"big"):
-        judged.broken(Damage("The record byteorder is neither little nor big.", order.name, order.offset))
+        judged.broken(Damage(say("The record byteorder is neither little nor big."), order.name, order.offset))
 
 
 def _checksums(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -130,19 +144,19 @@ def _checksums(archive: Archive, prefix: str, judged: Judged) -> None:
         else:
             passed_over += 1
     if passed_over:
-        judged.remarks.append("The checksums of %d records were not compared: --deep compares them." % passed_over)
+        judged.remarks.append(say("The checksums of {count} records were not compared: --deep compares them.", count=passed_over))
 
 
 def _follow(archive: Archive, entry: ZipEntry) -> Tuple[Any, Machine, Contents]:
     if entry.method:
         data = archive.small(entry, _INFLATED)
         if len(data) >= _INFLATED:
-            raise UnknownError("data.pkl is compressed, and inflates to more than %d MB." % (_INFLATED >> 20))
+            raise UnknownError(say("data.pkl is compressed, and inflates to more than {limit} MB.", limit=_INFLATED >> 20))
         stream = PickleStream(_Memory(data))
     else:
         record = archive.record(entry)
         if record is None:
-            raise BrokenError("data.pkl is not there.", entry.name, entry.offset)
+            raise BrokenError(say("data.pkl is not there."), entry.name, entry.offset)
         stream = PickleStream(record)
     machine = Machine()
     root = machine.run(stream, entry.name)
@@ -173,9 +187,13 @@ def _storages(archive: Archive, prefix: str, contents: Contents, judged: Judged)
             continue
         fault: Optional[Damage] = None
         if entry is None:
-            fault = Damage("The pickle asks for this record, and the archive does not have it.", name)
+            fault = Damage(say("The pickle asks for this record, and the archive does not have it."), name)
         elif entry.size != storage.bytes:
-            text = "The pickle asks for %d bytes of this record, and it has %d." % (storage.bytes, entry.size)
+            text = say(
+                "The pickle asks for {asked} bytes of this record, and it has {count}.",
+                asked=storage.bytes,
+                count=entry.size,
+            )
             fault = Damage(text, name, entry.offset)
         if fault is not None:
             missing += 1
@@ -184,7 +202,7 @@ def _storages(archive: Archive, prefix: str, contents: Contents, judged: Judged)
                 judged.faults.append(fault)
     unused = sum(entry.name.startswith(prefix + "data/") for entry in archive.entries) - len(contents.storages) + missing
     if unused > 0 and judged.kind != "TorchScript":
-        judged.remarks.append("%d records of storages that the pickle does not ask for." % unused)
+        judged.remarks.append(say("{count} records of storages that the pickle does not ask for.", count=unused))
 
 
 # An archive without its end: how far it goes, from the order in which torch writes the records.
@@ -194,11 +212,11 @@ _UNDESCRIBED = 4096  # Maximum bytes of a record whose size is not known: a vers
 
 def explain_cut(source: FileRange, judged: Judged) -> None:
     """Say how much of the archive is there. The directory is at the end, so only the records' headers are left."""
-    text = "The archive has no end: it was cut off, or its writer has not finished."
+    text = say("The archive has no end: it was cut off, or its writer has not finished.")
     reached = _Reached(source)
     with contextlib.suppress(UnknownError, BrokenError):
         reached.walk(judged)
-    judged.broken(Damage("%s %s" % (text, reached.words()) if reached.words() else text, reached.record, source.size))
+    judged.broken(Damage(joined([text, reached.words()]), reached.record, source.size))
 
 
 class _Reached:
@@ -214,11 +232,17 @@ class _Reached:
     def words(self) -> str:
         """Return one sentence; empty if nothing is known."""
         if self._pickled is None:
-            return "It ends within data.pkl." if self.record.endswith("data.pkl") else ""
+            return say("It ends within data.pkl.") if self.record.endswith("data.pkl") else ""
         asked = self._pickled.storages
         there = sum(name.partition("/")[2].startswith("data/") for name in self._complete)
         total = sum(storage.bytes for storage in asked.values())
-        return "%d of %d storages are complete; the file has %d bytes of at least %d." % (there, len(asked), self._source.size, self._least(total))
+        return say(
+            "{complete} of {total} storages are complete; the file has {count} bytes of at least {least}.",
+            complete=there,
+            total=len(asked),
+            count=self._source.size,
+            least=self._least(total),
+        )
 
     def _least(self, storages: int) -> int:
         return max(storages + self._begin, self._source.size + 1)
@@ -243,7 +267,7 @@ class _Reached:
     def _header(self, offset: int) -> Tuple[str, int]:
         header = self._source.read(offset, 30)
         if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise BrokenError("There is no record here.", "", offset)
+            raise BrokenError(say("There is no record here."), "", offset)
         name, extra = struct.unpack_from("<HH", header, 26)
         raw = self._source.read(offset + 30, name)
         return raw.decode("utf-8", "backslashreplace"), offset + 30 + name + extra

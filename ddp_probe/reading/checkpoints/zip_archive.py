@@ -10,6 +10,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BrokenError, Damage, UnknownError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 ENTRIES = 250_000
 MAX32 = 0xFFFFFFFF
@@ -71,12 +73,14 @@ def _end64(source: FileRange, end: End) -> Optional[End]:
         return None
     at = struct.unpack_from("<Q", locator, 8)[0]
     if at + 56 > source.size:
-        raise BrokenError("The end of the archive points to byte %d, behind the end of the file." % at, "", end.at)
+        text = say("The end of the archive points to byte {at}, behind the end of the file.", at=at)
+        raise BrokenError(text, "", end.at)
     record = source.read(at, 56)
     if record[:4] != b"PK\x06\x06":
         return None
     if struct.unpack_from("<Q", record, 4)[0] < 44 or struct.unpack_from("<I", locator, 16)[0] != 1:
-        raise BrokenError("The end of the archive is not valid: its own size or the number of disks is wrong.", "", at)
+        text = say("The end of the archive is not valid: its own size or the number of disks is wrong.")
+        raise BrokenError(text, "", at)
     return End(end.at, *struct.unpack_from("<IIQQQQ", record, 16))
 
 
@@ -84,12 +88,16 @@ def read_directory(source: FileRange, end: End) -> ZipDirectory:
     """Return all entries; a directory that torch's reader refuses is broken."""
     wrong = _wrong(end, source.size)
     if wrong:
-        raise BrokenError("The end of the archive is not valid: %s." % wrong, "", end.at)
+        raise BrokenError(say("The end of the archive is not valid: {why}.", why=wrong), "", end.at)
     if end.entries > ENTRIES:
-        raise UnknownError("The archive has %d records; at most %d are read." % (end.entries, ENTRIES))
+        raise UnknownError(say("The archive has {count} records; at most {limit} are read.", count=end.entries, limit=ENTRIES))
     faults = []
     if end.offset + end.size > end.at:
-        text = "The directory of the archive is said to have %d bytes at byte %d, and reaches into the archive's end." % (end.size, end.offset)
+        text = say(
+            "The directory of the archive is said to have {count} bytes at byte {at}, and reaches into the archive's end.",
+            count=end.size,
+            at=end.offset,
+        )
         faults.append(Damage(text, "", end.at, unnoticed=True))
     entries: List[ZipEntry] = []
     for entry in _entries(source, end):
@@ -98,37 +106,43 @@ def read_directory(source: FileRange, end: End) -> ZipDirectory:
         if len(entries) == end.entries:
             break
     if len(entries) < end.entries:
-        raise BrokenError("The directory of the archive is said to have %d records, and has %d." % (end.entries, len(entries)), "", end.offset)
+        text = say(
+            "The directory of the archive is said to have {told} records, and has {count}.",
+            told=end.entries,
+            count=len(entries),
+        )
+        raise BrokenError(text, "", end.offset)
     return ZipDirectory(entries, end.offset, source.size - end.at - 22, faults)
 
 
 def _wrong(end: End, size: int) -> str:
     """Return what torch's reader refuses in the end record."""
     if end.entries != end.here:
-        return "it has %d records here, and %d in all" % (end.here, end.entries)
+        return say("it has {here} records here, and {total} in all", here=end.here, total=end.entries)
     if (end.disk or end.directory_disk) and (end.disk, end.directory_disk) != (1, 1):
-        return "it is said to be on several disks"
+        return say("it is said to be on several disks")
     if end.size > MAX32:
-        return "its directory is said to have %d bytes" % end.size
+        return say("its directory is said to have {count} bytes", count=end.size)
     if end.entries * 46 > end.size:
-        return "its directory has %d bytes for %d records" % (end.size, end.entries)
+        return say("its directory has {count} bytes for {records} records", count=end.size, records=end.entries)
     if end.offset > end.at or end.offset + end.size > size:
-        return "its directory is said to have %d bytes at byte %d" % (end.size, end.offset)
+        return say("its directory is said to have {count} bytes at byte {at}", count=end.size, at=end.offset)
     return ""
 
 
 def _insist(entry: ZipEntry, end: End, size: int) -> None:
     wrong = ""
     if entry.disk == _MAX16 or entry.disk not in (end.disk, 1):
-        wrong = "it is said to be on another disk"
+        wrong = say("it is said to be on another disk")
     elif entry.flags & 0x2000:
-        wrong = "it is said to be masked"
+        wrong = say("it is said to be masked")
     elif (not entry.method and entry.size != entry.packed) or (entry.size and not entry.packed):
-        wrong = "it is said to have %d bytes in %d" % (entry.size, entry.packed)
+        wrong = say("it is said to have {count} bytes in {packed}", count=entry.size, packed=entry.packed)
     elif entry.offset + 30 + entry.packed > size:
-        wrong = "it is said to end at byte %d" % (entry.offset + 30 + entry.packed)
+        wrong = say("it is said to end at byte {end}", end=entry.offset + 30 + entry.packed)
     if wrong:
-        raise BrokenError("The directory of the archive is not valid at this record: %s." % wrong, entry.name, entry.offset)
+        text = say("The directory of the archive is not valid at this record: {why}.", why=wrong)
+        raise BrokenError(text, entry.name, entry.offset)
 
 
 def _entries(source: FileRange, end: End) -> Iterator[ZipEntry]:
@@ -163,7 +177,8 @@ def _name(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as exc:
-        raise BrokenError("The name of a record is not valid UTF-8; torch.load refuses it.", raw.decode("utf-8", "backslashreplace")[:200]) from exc
+        text = say("The name of a record is not valid UTF-8; torch.load refuses it.")
+        raise BrokenError(text, raw.decode("utf-8", "backslashreplace")[:200]) from exc
 
 
 def _sizes64(extra: bytes, sizes: List[int]) -> List[int]:
@@ -197,7 +212,7 @@ class Archive:
         self.directory = directory
         for entry in self.entries:
             if entry.name in self.by_name:
-                self._fault("Two records have this name; torch.load reads one of them.", entry, unnoticed=True)
+                self._fault(say("Two records have this name; torch.load reads one of them."), entry, unnoticed=True)
             self.by_name.setdefault(entry.name, entry)
         self._lay_out()
 
@@ -215,30 +230,33 @@ class Archive:
                 continue
             self.starts.setdefault(entry.name, start)
             if entry.offset < ends and last is not None:
-                self._fault("This record begins within the record %s." % last.name, entry, unnoticed=True)
+                self._fault(say("This record begins within the record {name}.", name=quoted(last.name)), entry, unnoticed=True)
             if start + entry.packed > self.directory.offset:
                 outside = start + entry.packed > self.source.size
-                self._fault("This record is said to end at byte %d, behind the directory." % (start + entry.packed), entry, unnoticed=not outside)
+                text = say("This record is said to end at byte {end}, behind the directory.", end=start + entry.packed)
+                self._fault(text, entry, unnoticed=not outside)
             ends, last = start + entry.packed, entry
 
     def _start(self, entry: ZipEntry) -> Optional[int]:
         """Return the offset of a record's bytes, if its local header is there."""
         header = self.source.read(entry.offset, 30)
         if header[:4] != _HEADER or len(header) < 30:
-            self._fault("The directory says that this record begins here, and it does not.", entry)
+            self._fault(say("The directory says that this record begins here, and it does not."), entry)
             return None
         flags, method, packed, size, name, extra = struct.unpack("<6xHH8xIIHH", header)
         raw = self.source.read(entry.offset + 30, name)
         if raw.decode("utf-8", "backslashreplace") != entry.name:
-            self._fault(
-                "The directory calls this record so; its own header calls it %s." % raw[:100].decode("utf-8", "backslashreplace"),
-                entry,
-                unnoticed=True,
+            text = say(
+                "The directory calls this record so; its own header calls it {name}.",
+                name=quoted(raw[:100].decode("utf-8", "backslashreplace")),
             )
+            self._fault(text, entry, unnoticed=True)
         elif not flags & 8 and (method != entry.method or ((size, packed) != (entry.size, entry.packed) and MAX32 not in (size, packed))):
-            self._fault("The directory says %d bytes; the record's own header says %d." % (entry.size, size), entry, unnoticed=True)
+            text = say("The directory says {count} bytes; the record's own header says {own}.", count=entry.size, own=size)
+            self._fault(text, entry, unnoticed=True)
         if entry.flags & 0x61 or entry.method not in (0, 8):
-            self._fault("This record is said to be encrypted, or compressed in a way that torch does not know.", entry)
+            text = say("This record is said to be encrypted, or compressed in a way that torch does not know.")
+            self._fault(text, entry)
         return int(entry.offset) + 30 + int(name) + int(extra)
 
     def record(self, entry: ZipEntry) -> Optional[FileRange]:
@@ -250,11 +268,12 @@ class Archive:
         """Return the bytes of a record, inflated; more than the limit are not inflated."""
         file_range = self.record(entry)
         if file_range is None:
-            raise BrokenError("This record is not there.", entry.name, entry.offset)
+            raise BrokenError(say("This record is not there."), entry.name, entry.offset)
         if entry.method == 0:
             return file_range.read(0, min(limit, entry.size))
         if entry.method != 8:
-            raise BrokenError("This record is compressed by a method that torch does not know.", entry.name, entry.offset)
+            text = say("This record is compressed by a method that torch does not know.")
+            raise BrokenError(text, entry.name, entry.offset)
         return b"".join(_inflated(file_range, entry, limit))
 
     def check(self, entry: ZipEntry) -> None:
@@ -270,7 +289,11 @@ class Archive:
             self.faults.append(exc.fault)
             return
         if entry.method in (0, 8) and total != entry.crc:
-            text = "The bytes of this record have changed since it was written (CRC %08x, written as %08x)." % (total, entry.crc)
+            text = say(
+                "The bytes of this record have changed since it was written (CRC {crc:08x}, written as {written:08x}).",
+                crc=total,
+                written=entry.crc,
+            )
             self._fault(text, entry, unnoticed=True)
 
 
@@ -289,4 +312,5 @@ def _inflated(file_range: FileRange, entry: ZipEntry, limit: int) -> Iterator[by
                 if total >= limit:
                     return
     except zlib.error as exc:
-        raise BrokenError("This record cannot be inflated: %s." % exc, entry.name, entry.offset) from exc
+        text = say("This record cannot be inflated: {why}.", why=quoted(exc))
+        raise BrokenError(text, entry.name, entry.offset) from exc
