@@ -12,7 +12,7 @@ from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import Group, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
-from ddp_probe.standing.out_of_step import first_mixed
+from ddp_probe.standing.item_order import first_mixed_calls
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, counted, listed, named
@@ -21,6 +21,10 @@ _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= co
 _NEXT_SOURCE = say(
     "Read the run where the job's source is as it ran, or make a bundle there: python -m ddp_probe bundle. If the two lines are the arms of one "
     "'if', nothing is wrong."
+)
+_NEXT_ORDER = say(
+    "Look at the loop around this line: if the tensor belongs to the name, let all ranks go over the names in one order, with sorted(). "
+    "If each rank has an order of its own on purpose, nothing is wrong."
 )
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
@@ -215,10 +219,19 @@ def _steps(standings: Standings) -> Optional[Undecided]:
 
 def _lines(standings: Standings) -> Optional[Undecided]:
     """Tell of equal calls that met from lines which both ranks pass, if the job's source is not here to say whether they belong together."""
-    mixed = first_mixed(standings)
+    mixed = first_mixed_calls(standings)
     if mixed is None:
         return None
     (one, ranks), (other, others) = mixed.calls
+    if mixed.orders:
+        because = say(
+            "{who:capital} went over the names of a loop in different orders: at number {number} of the group, {call}{at} met for different names.",
+            who=named(sorted((*ranks, *others))),
+            number=mixed.number,
+            call=one.op,
+            at=at(as_site(one.site)),
+        )
+        return Undecided("calls-out-of-step", because, next=_NEXT_ORDER)
     because = say(
         "{who:capital} made {call}{at}, and {others} made it{there}, at number {number} of the group; each of the lines is passed by both.",
         who=named(ranks),

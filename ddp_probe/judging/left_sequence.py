@@ -32,6 +32,8 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line %d: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that%s and that%s: decide on one rank and broadcast the decision."
+_THREAD = "Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank."
+_HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide%s by what all ranks count alike, such as the step."
 _SAME = "Let all ranks take the same branch%s: all_reduce what decides, or decide on one rank and broadcast the decision."
 
 
@@ -48,9 +50,16 @@ def told(left: SequenceParting) -> str:
         return "Their sequences part%s: %s.%s" % (_after(left), sides, _decided(left))
     who = "%s left the others" % capital(named(left.ranks))
     statement = sure_statement(left.decision)
+    if left.is_in_thread:
+        return "%s in a side thread%s:%s" % (who, _unread(statement), _departed(left, ","))
     if statement is None:
         return "%s%s%s%s" % (who, _departed(left, ""), _repeated(left), _decided(left))
     return "%s at %s:%s%s%s" % (who, shown_statement(statement), _departed(left, ","), _repeated(left), _in_generator(left))
+
+
+def _unread(statement: Optional[Statement]) -> str:
+    """Say where the job waits for a thread without reading what it raised."""
+    return ", whose exceptions stay unread at %s" % shown_statement(statement) if statement is not None else ""
 
 
 def _in_generator(left: SequenceParting) -> str:
@@ -100,7 +109,8 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> str:
         return "the end of the DataLoader%s" % at(as_site(entry.site))
     name = "batch" if entry.op == LOADER else spoken_name(entry.op)
     number = "" if entry.is_pass and not entry.number else " number %d" % entry.number
-    return "%s%s%s" % (name, number, at(as_site(entry.site)))
+    under = " under no_sync()" if entry.is_held_back else ""
+    return "%s%s%s%s" % (name, number, under, at(as_site(entry.site)))
 
 
 def _reached(entry: Optional[SequenceEntry], other: Optional[SequenceEntry]) -> str:
@@ -167,6 +177,8 @@ def change(left: Optional[SequenceParting]) -> Change:
     has_skipped = left.before is not None and left.decision is not None  # A batch, after which its loader was at its end too early.
     if left.made is not None and left.made.ends_loader and not has_skipped:
         return [_EVEN]
+    if left.is_in_thread:
+        return [_THREAD]
     if left.is_swapped:
         sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]
         return [_ORDER % tuple(at(as_site(site)) for site in sites)]
@@ -176,6 +188,8 @@ def change(left: Optional[SequenceParting]) -> Change:
         return [_TURNS % line]
     if statement is not None and statement.kind == "call":
         return [_CALLED % line]
+    if left.holds_back:
+        return [_HELD_BACK % (" in line %d" % line if line else "")]
     if left.hint == "rank" and line:
         return [_BY_RANK % line]
     edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []

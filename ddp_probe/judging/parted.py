@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ddp_probe.judging import left_sequence
+from ddp_probe.judging import decided_values, left_sequence
 from ddp_probe.judging.disagreements import disagreement
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
@@ -138,7 +138,9 @@ def made_at_exit(standing: Standing, made: Optional[Record]) -> bool:
 def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
     standings = standings_of(run).ranks
     for statement in left_sequence.deciding_statements(left.decision)[:2]:
-        yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), statement.text)
+        values = decided_values.compared_in(run, left, statement)
+        text = "%s: %s" % (statement.text, values) if values else statement.text
+        yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), text)
     makers, others = (left.ranks, left.others) if left.is_sure or not left.sides else left.sides
     for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[-1])):
         site = as_site(entry.site) if entry is not None else None

@@ -38,6 +38,7 @@ class FoldedLedger(msgspec.Struct, array_like=True):
     sums: List[_Row] = []
     raised: List[_Row] = []
     handler: Optional[_Row] = None
+    has_items: bool = False
 
 
 class LedgerTables(msgspec.Struct):
@@ -79,6 +80,7 @@ class LedgerFolder:
             [_replaced(call_sum, {_SUM_GROUP: self._group(call_sum.group), _SUM_SITE: self._site(call_sum.site)}) for call_sum in ledger.sums],
             self._records(ledger.raised),
             self._record(ledger.handler),
+            ledger.has_items,
         )
 
     def _records(self, records: Sequence[Record]) -> List[_Row]:
@@ -158,6 +160,7 @@ class LedgerUnfolder:
             tuple(self._sum(row) for row in folded_ledger.sums),
             self._records(folded_ledger.raised),
             self._record(folded_ledger.handler),
+            folded_ledger.has_items,
         )
 
     def _records(self, rows: Sequence[_Row]) -> Tuple[Record, ...]:

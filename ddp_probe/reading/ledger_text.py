@@ -8,15 +8,16 @@ Three lines of such a text:
 
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
-a space), `via FILE:LINE FILE:LINE` (lines on the way there, the
-outermost first), `on DEVICE`, `x200` (200 times), `async`, `thread` (not of the
-main thread), `handler 15` (in the handler of that signal), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and how it went:
-open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
+a space), `via FILE:LINE FILE:LINE` (lines on the way there, the outermost first), `on DEVICE`, `x200` (200 times), `async`,
+`thread` (not of the main thread), `held` (a forward pass under no_sync()), `handler 15` (in the handler of that signal),
+`item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and
+how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
 if their parts add up to the same.
 """
 
+import binascii
 import itertools
 import json
 import re
@@ -34,7 +35,7 @@ _OPERATIONS = {code.name: code.code for code in schema.OPERATIONS}
 _PHASES = {code.name: code.code for code in schema.PHASES}
 _STEP_WORD = "step"
 _PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
-_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes", "handler")
+_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes", "handler", "item")
 _MAIN, _VIA = "main", "via"
 
 
@@ -62,6 +63,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
         "dtype": "",
         "async": False,
         "thread": False,
+        "held": False,
         "on": "cpu",
         "via": _way_words(words),
     }
@@ -72,7 +74,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
             fields[word] = next(rest)
         elif word in _STATES:
             fields["state"] = word
-        elif word in ("async", "thread"):
+        elif word in ("async", "thread", "held"):
             fields[word] = True
         elif words[2] == _STEP_WORD and word in _PARTS:
             fields[word] = float(next(rest))
@@ -162,7 +164,8 @@ class _File:
         count = self.phases[place][3] + 1 if place in self.phases else 1
         site, left, index = self._site(words), self._left(words, now + 100), len(self.passes) + 1
         self.phases[place] = (count, now, left, count, site, 0, count)
-        values = (index, now, left, count, place + 1, self._way(words), site, schema.SIDE_THREAD * words["thread"], index)
+        flags = schema.SIDE_THREAD * words["thread"] + schema.HELD_BACK * words["held"]
+        values = (index, now, left, count, place + 1, self._way(words), site, flags, index)
         self.passes.append(schema.layout(schema.PASS).pack(*values))
 
     def _step(self, words: Dict[str, Any]) -> None:
@@ -194,7 +197,20 @@ class _File:
             self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
         flags += int(words.get("handler", 0)) << schema.SIGNAL_BITS
-        values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._way(words), self._site(words), 0, peer)
+        values = (
+            index,
+            now,
+            0,
+            self._left(words, now + inside),
+            seq,
+            words["elements"],
+            0,
+            group,
+            self._way(words),
+            self._site(words),
+            _item(words),
+            peer,
+        )
         self.moved = max(self.moved, now, values[3] >> 2)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
 
@@ -217,6 +233,15 @@ class _File:
         passes = _ring(self.passes, shape["passes"], schema.layout(schema.PASS).size)
         records = _ring(self.records, places, schema.layout(schema.RECORD).size)
         return b"".join((header, texts, phases, sums, self._step_ring(), passes, records))
+
+
+def _item(words: Dict[str, Any]) -> int:
+    """Return what stands for the item of a line that says one: a number, or a name."""
+    name = words.get("item", "")
+    if name.isdigit():
+        return int(name) + 1
+    crc = binascii.crc32(name.encode("utf-8"))
+    return crc & (schema.ITEM_IS_NAME - 1) | schema.ITEM_IS_NAME if name else 0
 
 
 def _ring(rows: List[bytes], places: int, size: int) -> bytes:

@@ -34,7 +34,6 @@ class LedgerCall(NamedTuple):
     root: int
     site: Optional[LedgerSite]
     way: Tuple[LedgerSite, ...] = ()
-    item: int = 0
 
 
 _OF_GROUPS = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.ABOUT_GROUPS)
@@ -88,6 +87,7 @@ class RankLedger(NamedTuple):
     sums: Tuple[CallSum, ...] = ()  # Sums of collectives.
     raised: Tuple[Record, ...] = ()
     handler: Optional[Record] = None  # The first of the last calls that was made in a signal's handler.
+    has_items: bool = False  # Whether a collective was made in a loop over names; the whole ledger has the items.
 
     @property
     def complete(self) -> bool:
@@ -187,6 +187,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         tuple(sorted([call_sum for call_sum in full.sums if call_sum.op in _COLLECTIVES], key=lambda call_sum: -call_sum.inside_ns)[:_SUMS]),
         tuple(whole_ledger._record(row, texts) for row in kept.raised),
         whole_ledger._record(handler, texts) if handler is not None else None,
+        kept.has_items,
     )
 
 
@@ -205,6 +206,7 @@ class _Kept:
         self._dropped: Dict[Tuple[int, int], Tuple[int, Tuple[Any, ...]]] = {}
         self._met: Dict[Tuple[Any, ...], _Known] = {}
         self._rows: Dict[GroupCalls, Tuple[Any, ...]] = {}
+        self.has_items = False
 
     def add(self, rows: List[Tuple[Any, ...]]) -> None:
         """Take the records in order; this is the loop that a report over ten thousand ranks is in for most of its time."""
@@ -257,8 +259,9 @@ class _Kept:
         record = whole_ledger._record(row, self.texts)
         if record.group is None:
             return None
+        self.has_items = self.has_items or record.item > 0
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
-        call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site, record.way, record.item)
+        call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site, record.way)
         met = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
         return met
 

@@ -62,6 +62,7 @@ class RankStacks(NamedTuple):
     when: float  # Seconds since 1970 by the clock of its host.
     source: str  # ANSWER, HANG, DUMP or LOOK.
     moved_on: bool = False  # The rank has said later that the hang is over.
+    values: Sequence[schema.FrameValues] = ()  # Those of the main thread's frames, the outermost first.
 
 
 def main_frames(threads: Sequence[schema.ThreadStack]) -> List[schema.Site]:
@@ -148,7 +149,8 @@ def _event(line: bytes) -> Optional[_WithThreads]:
 def _of(event: _WithThreads, file: str, *, moved_on: bool) -> RankStacks:
     source = ANSWER if isinstance(event, schema.Stacks) else LOOK if isinstance(event, schema.ProcessLook) else HANG
     rank = event.rank if event.rank is not None else rank_of(file)
-    return RankStacks(rank, event.threads, seconds(event.ts) or 0.0, source, moved_on and source == HANG)
+    values = () if isinstance(event, schema.ProcessLook) else event.values
+    return RankStacks(rank, event.threads, seconds(event.ts) or 0.0, source, moved_on and source == HANG, values)
 
 
 def _bytes(path: str) -> bytes:

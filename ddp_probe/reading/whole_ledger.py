@@ -69,7 +69,9 @@ class Record(NamedTuple):
     in_side_thread: bool
     signal: int = 0  # The number of the signal whose handler made the call; else 0.
     way: Tuple[LedgerSite, ...] = ()  # The job's lines from the outermost to `site`; empty if they are not known.
-    item: int = 0
+    item: int = 0  # What stands for the item at which a loop around the call is; 0 if it is in no loop over names.
+
+    is_held_back: bool = False  # Whether the gradients of a forward pass are not exchanged, as under no_sync().
 
     @property
     def is_open(self) -> bool:
@@ -382,6 +384,7 @@ def _pass(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
         is_inner=False,
         in_side_thread=bool(flags & schema.SIDE_THREAD),
         way=_way(way, texts),
+        is_held_back=bool(flags & schema.HELD_BACK),
     )
 
 

@@ -94,7 +94,12 @@ RECORD: Tuple[Field, ...] = (
         "Text with the way to the job's line; 0 if it is not known. Versions 1 and 2 have four bytes for group and for site.",
     ),
     Field("H", "site", "Text with the job's line; 0 if none was found."),
-    Field("H", "item", "Reserved; 0."),
+    Field(
+        "H",
+        "item",
+        "The item at which a loop of the job around the call is. Of a text: 32768 plus the last 15 bits of the CRC-32 of its UTF-8; of a number from "
+        "0 to 1023: this number plus 1; 0 for anything else, and if there is no such loop.",
+    ),
     Field("i", "peer", "Global rank of the root or of the peer; -1 if the operation has none."),
     Field("I", "tensors", "How many tensors were given."),
     Field("H", "op", "The operation, see below."),
@@ -178,13 +183,16 @@ STATES: Tuple[Code, ...] = (
     Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
 )
 
-ASYNC, INNER, SIDE_THREAD = 1, 2, 4
+ASYNC, INNER, SIDE_THREAD, HELD_BACK = 1, 2, 4, 8
 SIGNAL_BITS = 8
 """The number of a signal begins at this bit of flags."""
+ITEM_IS_NAME, ITEM_NUMBERS = 1 << 15, 1 << 10
+"""The bit of an item that is a text, and how many numbers can be one."""
 FLAGS: Tuple[Code, ...] = (
     Code(ASYNC, "async", "The call returns work to wait for."),
     Code(INNER, "inner", "Another call of torch.distributed made this one."),
     Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
+    Code(HELD_BACK, "held_back", "Of a forward pass: its gradients are not exchanged, as under no_sync()."),
 )
 
 SITE, GROUP, DTYPE, DEVICE, HOST, WAY = range(1, 7)

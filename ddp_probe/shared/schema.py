@@ -36,6 +36,19 @@ class Site(msgspec.Struct, omit_defaults=True, gc=False):
     function: Annotated[str, _doc("The function's qualified name, or its plain name before Python 3.11.")] = ""
 
 
+class FrameValues(msgspec.Struct, omit_defaults=True, gc=False):
+    """The plain values of the local names in one frame of the job."""
+
+    site: Annotated[Optional[Site], _doc("Where the frame stands.")] = None
+    values: Annotated[
+        Dict[str, str],
+        _doc(
+            "By name: numbers, flags, None and members of an enum as printed, `len 3` of a container, `shape [2, 3]` of a tensor or an array; "
+            "also of attributes, as `self.best`. At most 20; secrets are masked."
+        ),
+    ] = {}
+
+
 class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     """An exception, described."""
 
@@ -45,6 +58,12 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     frames: Annotated[List[Site], _doc("The traceback, outermost first, without frames of the probe; at most 40.")] = []
     cause: Annotated[str, _doc("Class of the exception that caused this one (`raise … from`, or raised while handling it).")] = ""
     cause_message: Annotated[str, _doc("Like message, of the exception that `raise … from` names.")] = ""
+    values: Annotated[
+        List[FrameValues],
+        _doc(
+            "Plain values in the job's frames, outermost first, if the exception ended the process; at most 8 of them. Not with DDP_PROBE_VALUES=off."
+        ),
+    ] = []
 
 
 class Leaf(msgspec.Struct, omit_defaults=True, gc=False):
@@ -582,6 +601,10 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
         _doc("CPU seconds that the processes which it has started used meanwhile, and theirs: a compiler, a tool that converts data."),
     ] = 0.0
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
+    values: Annotated[
+        List[FrameValues],
+        _doc("Plain values in the job's frames of the main thread, outermost first; at most the 8 innermost. Not with DDP_PROBE_VALUES=off."),
+    ] = []
 
 
 class HangOver(Event, tag="hang.over", kw_only=True, omit_defaults=True):
@@ -598,11 +621,19 @@ class ProcessResumed(Event, tag="process.resumed", kw_only=True, omit_defaults=T
     cpu: Annotated[Optional[float], _doc("CPU seconds that the process has used meanwhile: about as many if native code computed.")] = None
 
 
+class LineReached(Event, tag="watch.line", kw_only=True, omit_defaults=True):
+    """The line that DDP_PROBE_WATCH names is about to run."""
+
+    times: Annotated[int, _doc("How often this process has reached it by now.")] = 0
+    values: Annotated[Dict[str, str], _doc("Plain values of the names in its statement, as in FrameValues.")] = {}
+
+
 class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):
     """The stacks of all threads, in answer to the command `stacks`."""
 
     request: Annotated[int, _doc("Number of the request: the file ask/stacks.N of the run's folder.")] = 0
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
+    values: Annotated[List[FrameValues], _doc("Like values of hang.suspected.")] = []
 
 
 class ProcessLook(Event, tag="process.look", kw_only=True, omit_defaults=True):

@@ -41,6 +41,14 @@ def _choice(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def _line(text: str) -> str:
+    """Parse FILE:LINE; empty: no line."""
+    file, _, line = text.strip().rpartition(":")
+    if text.strip() and not (file and line.isascii() and line.isdigit()):
+        raise ValueError("a file and a line, such as train.py:23")
+    return text.strip()
+
+
 def _language(text: str) -> str:
     """Parse en or zh; an empty string leaves the choice to the locale."""
     return _choice("en", "zh")(text) if text.strip() else ""
@@ -207,6 +215,20 @@ HANG_AFTER = Setting(
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
     "with s, m or h, 0.1 at least; off: nothing watches. Time in which the host or the process was paused does not count.",
 )
+VALUES = Setting(
+    "DDP_PROBE_VALUES",
+    "on",
+    _switch,
+    "on: hang.suspected, stacks, and process.end after an exception hold plain values of local names in the job's frames: numbers, flags, "
+    "lengths and shapes; report then shows what a condition that took ranks apart compared. off: they hold none.",
+)
+WATCH = Setting(
+    "DDP_PROBE_WATCH",
+    "",
+    _line,
+    "train.py:23 writes the values of the names in that statement each time a rank reaches the line, as watch.line: the first 1000 times, then the "
+    "times that are powers of two. Before Python 3.12 the line must be in a function.",
+)
 STATE_EVERY = Setting(
     "DDP_PROBE_STATE_EVERY",
     "30",
@@ -279,6 +301,8 @@ SETTINGS: Tuple[Setting, ...] = (
     TIMEOUT,
     LEDGER,
     HANG_AFTER,
+    VALUES,
+    WATCH,
     STATE_EVERY,
     CARDS,
     LANG,

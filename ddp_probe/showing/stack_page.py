@@ -14,6 +14,7 @@ from ddp_probe.showing.layout import StyledLine, wrap
 from ddp_probe.showing.paint import QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.ask import Collected, Silence
+from ddp_probe.standing import condition_values
 from ddp_probe.wording.words import clock, counted
 
 _BRANCHES = 12  # Most branches of one line; the rest is in --raw.
@@ -26,6 +27,7 @@ def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[St
     """Yield the page: where the stacks are from, the tree of the main threads, those of other threads, who is missing."""
     yield from _sources(collected.stacks, width)
     yield from _tree("", rank_stacks.tree(_main(collected.stacks)))
+    yield from _values(collected.stacks, width)
     if all_threads:
         for name, members in _others(collected.stacks).items():
             yield StyledLine("")
@@ -133,6 +135,18 @@ def _place(site: Site) -> str:
     if os.path.isabs(file) and foreign(site.file):
         file = os.path.basename(file)
     return "%s:%d" % (file, site.line)
+
+
+def _values(stacks: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
+    """Yield the values by which ranks differ in the innermost function of the job that all of them are in."""
+    frames = {each.rank: each.values for each in stacks if each.values and not each.moved_on}
+    place, values = condition_values.in_shared_function(frames)
+    if place is None:
+        return
+    yield StyledLine(safe.line("values in %s at %s" % (place.function, _place(place))), STRONG)
+    for text in condition_values.clauses(values):
+        for line in wrap(text, width, "  ", "    "):
+            yield StyledLine(safe.line(line))
 
 
 def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:

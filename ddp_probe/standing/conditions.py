@@ -42,7 +42,7 @@ def names_in(parts: Sequence[ast.AST], module: Optional[SourceModule] = None) ->
             if isinstance(node.func, ast.Attribute):
                 waiting.append(node.func.value)
             continue
-        name = _dotted(node)
+        name = dotted(node)
         if name.partition(".")[0] in imported:
             continue
         if name:
@@ -150,11 +150,11 @@ def _targets(node: ast.AST) -> Set[str]:
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     for target in targets:
         for each in getattr(target, "elts", None) or [target]:
-            names.add(_dotted(each))
+            names.add(dotted(each))
     return names - {""}
 
 
-def _dotted(node: Optional[ast.AST]) -> str:
+def dotted(node: Optional[ast.AST]) -> str:
     """Return a name or a chain of attributes as it is written; empty for anything else."""
     parts: List[str] = []
     while isinstance(node, ast.Attribute):

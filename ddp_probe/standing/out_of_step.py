@@ -34,7 +34,10 @@ class Mixed(NamedTuple):
     mixed: int  # How many numbers have met from different lines, as far as the ledgers go back.
     decision: Optional[Decision]  # The `if` that holds the call of `extra`.
     is_sure: bool  # Not if the job's source, which would tell, is not here.
-    deciding: Optional[Deciding] = None  # The statement at which the ways to both calls part.
+    deciding: Optional[Deciding] = None  # The statement at which the ways to both calls part, or the loop whose items differ.
+    orders: Tuple[
+        Tuple[int, ...], ...
+    ] = ()  # If both make the same calls in a loop: its items in the order of each side, as the first side counts them.
 
     @property
     def rank(self) -> Tuple[bool, int]:

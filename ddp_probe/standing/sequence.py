@@ -12,9 +12,12 @@ from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 from ddp_probe.standing.deciding import Deciding, KnownLoops, deciding
+from ddp_probe.standing.held_back import no_sync_condition
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.standing.stopped_loops import stopped_loop
+from ddp_probe.standing.thread_calls import thread_calls, unread
 
 LOADER, EXCEPTION = "dataloader", "exception"
 _ALONE = ("save", "load")  # What one rank does for all in a job that is right.
@@ -39,6 +42,7 @@ class SequenceEntry(NamedTuple):
     group: str = ""
     size: int = 0
     record: int = 1  # The number of its record in the ledger.
+    is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
 
     @property
     def ends_loader(self) -> bool:
@@ -66,7 +70,15 @@ class SequenceParting(NamedTuple):
     sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
     loaders: FrozenSet[Tuple[str, int]] = frozenset()  # The lines at which a DataLoader was asked for batches.
     is_swapped: bool = False  # Both make the same passes, in another order.
+    is_in_thread: bool = False  # The others make `usual` in a side thread, and nobody reads what the thread raised.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
+
+    @property
+    def holds_back(self) -> bool:
+        """Tell whether both sides went on to the same forward pass, and one of them held its gradients back there."""
+        made, usual = self.made, self.usual
+        is_same = made is not None and usual is not None and (made.op, made.way) == (usual.op, usual.way)
+        return is_same and made is not None and usual is not None and made.is_held_back != usual.is_held_back
 
     @property
     def is_caught(self) -> bool:
@@ -88,12 +100,17 @@ def entries(records: Iterable[Record]) -> List[SequenceEntry]:
     return [_entry(record, went_on=latest >= record.left_ns) for record in kept]
 
 
+def entry_of(record: Record) -> SequenceEntry:
+    """Return the entry of a call or a pass, whatever came after it."""
+    return _entry(record, went_on=False)
+
+
 def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     """Return what is compared. What raises last, and the pass around it, raise because the others are gone."""
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
+    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -110,7 +127,12 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
     if left is not None:
         asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
         left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
-    return _by_statement(left._replace(decision=_decision(standings, left))) if left is not None else None
+        files = {site.file for sequence in sequences.values() for entry in sequence for site in entry.way}
+        decision = _decision(standings, left)
+        if decision is None or all(statement.kind == "call" for statement in decision.statements):
+            decision = _of_library(standings, left, files) or decision
+        left = _by_statement(left._replace(decision=decision))
+    return left
 
 
 def _without_roles(sequences: Dict[int, List[SequenceEntry]]) -> Dict[int, List[SequenceEntry]]:
@@ -141,9 +163,36 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
         return None
     usual, other = sorted(ranks_of, key=lambda fewer: (-len(ranks_of[fewer]), fewer))[:2]
     is_sure = len(ranks_of[usual]) > len(ranks_of[other])
+    if not is_sure:
+        even = [_is_even(sequences[ranks_of[fewer][0]]) for fewer in (usual, other)]
+        usual, other = (other, usual) if even == [False, True] else (usual, other)
+        is_sure = even[0] != even[1]
     blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
     others = ranks_of[usual] if is_sure else []
     return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+
+
+def left_in_thread(standings: LedgerStandings) -> Optional[SequenceParting]:
+    """Return the first collective of a side thread that ranks never made, although they were to make it before what they went on to."""
+    ranks = _compared(standings)
+    records = {rank: standings.ranks[rank].sequence() for rank in ranks}
+    calls = {rank: thread_calls(records[rank]) for rank in ranks}
+    for key in sorted({key for each in calls.values() for key in each}, key=lambda key: key[1]):
+        makers = [rank for rank in ranks if key in calls[rank]]
+        others = [rank for rank in ranks if standings.ranks[rank].count(key[0]) < key[1]]
+        is_usual = all((key[0], key[1] - 1) in calls[rank] for rank in ranks)
+        if not is_usual or not others or sorted((*makers, *others)) != ranks or len(ranks) != len(standings.ranks):
+            continue
+        met = standings.ranks[makers[0]].wall(calls[makers[0]][key].entered_ns)
+        ahead = [record for record in records[others[0]] if standings.ranks[others[0]].wall(record.entered_ns) > met]
+        if not ahead:
+            continue
+        usual, made = entry_of(calls[makers[0]][key]), entry_of(ahead[0])
+        source = SourceTrees(min(standings.ranks[rank].moved() for rank in ranks))
+        files = [site.file for each in records.values() for record in each for site in record.way]
+        decision = unread(source, usual.way, files)
+        return SequenceParting(tuple(others), tuple(makers), None, made, usual, True, decision=decision, is_in_thread=True)
+    return None
 
 
 def swapped_passes(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -209,6 +258,13 @@ def _fewer_backward(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]
     return (numbers[1][FORWARD] - numbers[1][BACKWARD]) - (numbers[0][FORWARD] - numbers[0][BACKWARD])
 
 
+def _is_even(side: Sequence[SequenceEntry]) -> bool:
+    """Tell whether a rank has made a backward pass for each forward before its first entry; one may be under way."""
+    numbers = {entry.op: entry.number for entry in reversed(side) if entry.op in (FORWARD, BACKWARD)}
+    begins = next((entry.op for entry in side if entry.op in numbers), FORWARD)
+    return len(numbers) > 1 and numbers[FORWARD] - numbers[BACKWARD] == (0 if begins == FORWARD else 1)
+
+
 def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Deciding]:
     """Return the statement between the last entry that both sides made and the next of each; a rank that has ended has made its last."""
     made, usual, shared = left.trail
@@ -218,10 +274,23 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
     if one is None or other is None:
         return None
     source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
+    if left.holds_back:
+        return no_sync_condition(source, one)
     is_over = shared is not None and shared.ends_loader and left.shared is shared
     ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
     known = KnownLoops(is_over, frozenset() if ends else left.loaders)
     return deciding(source, one, other, shared.way if shared is not None else None, known)
+
+
+def _of_library(standings: LedgerStandings, left: SequenceParting, files: Iterable[str]) -> Optional[Deciding]:
+    """Return why the loop of a library ended on one side: the other goes on at the very line of the job that all came from."""
+    made, usual, shared = left.trail
+    goes_on = [entry is not None and shared is not None and entry.way == shared.way for entry in (made, usual)]
+    is_out_of_batches = any(entry is not None and entry.ends_loader for entry in (left.made, left.usual))
+    if goes_on[0] == goes_on[1] or is_out_of_batches:
+        return None
+    source = SourceTrees(min(standings.ranks[rank].moved() for rank in (*left.ranks, *left.others)))
+    return stopped_loop(source, files)
 
 
 def _end(standings: LedgerStandings, ranks: Sequence[int]) -> Optional[Way]:
@@ -428,7 +497,7 @@ def _common_start(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) 
 
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:
-    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.raised
+    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.is_held_back, entry.raised
 
 
 def _after(labels: Sequence[_Label], context: Sequence[_Label], but: int) -> List[_Label]:

@@ -12,9 +12,10 @@ from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
-from ddp_probe.standing.out_of_step import Mixed, first_mixed
+from ddp_probe.standing.item_order import first_mixed_calls
+from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
-from ddp_probe.standing.sequence import SequenceParting, parted_sequences, swapped_passes
+from ddp_probe.standing.sequence import SequenceParting, left_in_thread, parted_sequences, swapped_passes
 from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 
 # Each kind of split belongs to one rule.
@@ -88,7 +89,7 @@ def _left(found: Split, left: SequenceParting) -> Split:
 
 def of_sequence(standings: LedgerStandings) -> Optional[Split]:
     """Return where ranks left the sequence, of a run in which none waits any more because the backend has ended one."""
-    left = parted_sequences(standings)
+    left = parted_sequences(standings) or left_in_thread(standings)
     return _of_left(standings, left) if left is not None and left.is_sure else None
 
 
@@ -105,7 +106,7 @@ def _of_left(standings: LedgerStandings, left: SequenceParting) -> Split:
 
 def out_of_step(standings: LedgerStandings, parted: Optional[Split] = None) -> Optional[Split]:
     """Return where equal calls met that do not belong together, unless ranks parted before that."""
-    mixed = first_mixed(standings)
+    mixed = first_mixed_calls(standings)
     if mixed is None or not mixed.is_sure:
         return None
     usual, other = mixed.calls[0][1], mixed.calls[1][1]

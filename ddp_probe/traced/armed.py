@@ -18,6 +18,7 @@ from ddp_probe.traced.patching import Certificate, Override, Patch, PatchRegistr
 from ddp_probe.traced.plugins import Plugins
 from ddp_probe.traced.record import Recorder, brief, files
 from ddp_probe.traced.session import Session
+from ddp_probe.traced.watched_line import WatchedLine
 
 if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
@@ -74,6 +75,7 @@ class ArmedSession:
         self._open_in_this_process()
         self.collectives = Collectives(self)
         self.launch = LaunchWatcher()
+        self.watched_line = WatchedLine(self)
         self.states = DeviceStates(self)
         guard.on_fault = self._fault
 
@@ -137,6 +139,7 @@ class ArmedSession:
             if late:
                 self._late.add(str(row))
         guard.run("ledger", self.collectives.modules)
+        self._watch_line()
 
     def note_missed(self) -> None:
         """The program armed itself late: find out who had kept an original before, for the lines at exit."""
@@ -173,6 +176,12 @@ class ArmedSession:
         rank_info.world_size = rank_info.world_size if world_size is None else world_size
         self.recorder.bind(rank=rank_info.rank, world_size=rank_info.world_size)
         self.collectives.rank_known(rank_info.rank, rank_info.world_size)
+        self._watch_line()
+        guard.run("watched-line", self.watched_line.say_if_not_found)
+
+    def _watch_line(self) -> None:
+        if self.process.role.name in ("rank", "solo"):
+            guard.run("watched-line", self.watched_line.look_for_it)
 
     def act_as_launcher(self, watches: bool = True) -> None:
         """A program of its own starts ranks itself: what it writes from here is a launcher's."""
@@ -230,6 +239,7 @@ class ArmedSession:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.registry.undo()
         certificate.entries += self.collectives.undo()
+        certificate.entries += self.watched_line.undo()
         self.launch.stop()
         for name, probe in self._probes.items():
             if isinstance(probe, Override):

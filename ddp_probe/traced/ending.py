@@ -15,6 +15,7 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.ours import ours, traceback_of
 from ddp_probe.traced.facts.accelerator_state import accelerators
 from ddp_probe.traced.facts.failure import failure
+from ddp_probe.traced.facts.plain_values import values_of_traceback
 from ddp_probe.traced.leaving import Leaving, of_multiprocessing
 from ddp_probe.traced.patching import clean_exception, overwritten_by
 from ddp_probe.traced.patching.guard import guard
@@ -201,7 +202,9 @@ class Ending:
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc
         self._session.speak_for_ranks()
-        self.close(failure=failure(exc), uncaught=True, exit_code=130 if issubclass(type(exc), KeyboardInterrupt) else 1)
+        described = failure(exc)
+        described.values = values_of_traceback(traceback_of(exc))
+        self.close(failure=described, uncaught=True, exit_code=130 if issubclass(type(exc), KeyboardInterrupt) else 1)
 
     def _at_once(self, code: int) -> None:
         """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
@@ -215,7 +218,11 @@ class Ending:
         atexit.register(self._tell_exit_call)
 
     def _tell_exit_call(self) -> None:
-        guard.run("process", self._write_exit_call)
+        try:
+            guard.run("process", self._write_exit_call)
+        except BaseException:  # raised by a signal handler of the job's
+            guard.run("process", self._write_exit_call)
+            raise
 
     def _write_exit_call(self) -> None:
         called = self._leaving.called()
@@ -252,8 +259,8 @@ class Ending:
         again = self._closed
         if again and known.get("exit_code") in (None, self._last_word.get("exit_code")):
             return
-        self._closed = True
         try:
+            self._closed = True
             self._session.collectives.watcher.tell_over()
             self._session.launch.stop()
             for event in () if again else events(self._session):

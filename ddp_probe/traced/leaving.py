@@ -11,12 +11,15 @@ import os
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional, Sequence
 
+from ddp_probe.shared.ours import is_a_handlers_overflow
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign
 from ddp_probe.shared.schema import Failure, ProcessExit, Site
 from ddp_probe.traced.facts.call_site import call_path, module_of, site
 from ddp_probe.traced.facts.failure import failure
+from ddp_probe.traced.patching.frames import shed
 from ddp_probe.traced.patching.guard import guard
 
 _LAST_OF_ALL = -(1 << 20)  # multiprocessing runs what was registered with a higher number first.
@@ -54,11 +57,12 @@ class Leaving:
         """Keep the outermost frame, put ours before each way to exit, and ask multiprocessing to tell of its end."""
         self._outermost = _outermost()
         self._exit, self._leave = sys.exit, os._exit
-        sys.exit, os._exit = self._of_sys(sys.exit), self._of_os(os._exit)
+        sys.exit, os._exit = self._before(sys.exit, self._note, ""), self._before(os._exit, self._say, "status")
+        os._exit.__module__ = "os"  # pickle looks a function up where it says it lives
         self._quitter = getattr(sys.modules.get("_sitebuiltins"), "Quitter", None)  # Missing under python -S.
         if self._quitter is not None:
             self._quit = self._quitter.__call__
-            self._quitter.__call__ = self._of_site(self._quit)
+            self._quitter.__call__ = self._before(self._quit, self._note, "code", own=1)
         self._ours = (sys.exit, os._exit, self._quitter and self._quitter.__call__)
         self._watching, self._outermost = True, _outermost()
         util = sys.modules.get("multiprocessing.util")
@@ -95,30 +99,32 @@ class Leaving:
             return None
         return self._called
 
-    def _of_sys(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def exit(status: Any = None, /) -> Any:  # noqa: A001  # it stands for the function of that name
-            guard.run("process", self._note, status, sys._getframe().f_back)
-            return original(status)
+    def _before(self, original: Any, note: Callable[[Any, Optional[FrameType]], None], name: str, own: int = 0) -> Any:
+        """Return what notes the status that a way to exit is given, and calls it. Its own arguments come before the status."""
 
-        return exit
+        def look(given: Sequence[Any], named: Dict[str, Any], caller: Optional[FrameType]) -> None:
+            status = [*given[own:], *named.values()]
+            if len(status) < 2 and set(named) <= {name}:  # Anything else is a TypeError, and the program goes on.
+                note(status[0] if status else None, caller)
 
-    def _of_site(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def __call__(quitter: Any, code: Any = None) -> Any:  # noqa: N807  # it stands for the method of that name
-            guard.run("process", self._note, code, sys._getframe().f_back)
-            return original(quitter, code)
+        def leave(*given: Any, **named: Any) -> Any:
+            try:
+                try:
+                    guard.run("process", look, given, named, sys._getframe().f_back)  # atexit calls it without a frame of its own.
+                except RecursionError as exc:  # No room for us on this stack.
+                    if is_a_handlers_overflow(exc) or (FRAGILE and not forgotten()):
+                        raise
+                return original(*given, **named)
+            except BaseException as exc:
+                try:
+                    shed(exc, code)
+                except RecursionError as other:
+                    if is_a_handlers_overflow(other):
+                        raise
+                raise
 
-        return __call__
-
-    def _of_os(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def _exit(status: int) -> Any:
-            guard.run("process", self._say, status, sys._getframe().f_back)  # atexit calls it without a frame of its own
-            return original(status)
-
-        _exit.__module__ = "os"  # pickle looks a function up where it says it lives
-        return _exit
+        code = leave.__code__
+        return functools.update_wrapper(leave, original)
 
     def _note(self, status: Any, caller: Optional[FrameType]) -> None:
         if threading.current_thread() is not threading.main_thread():  # It ends the thread alone.
@@ -139,7 +145,7 @@ class Leaving:
             self._exits()
 
     def _say(self, status: Any, caller: Optional[FrameType]) -> None:
-        if issubclass(type(status), int):  # anything else is a TypeError, and the program goes on
+        if issubclass(type(status), int) and int.bit_length(status) < 32:  # Anything else is an error, and the program goes on.
             self.at = _line(caller) or self.at  # multiprocessing calls it for the child that has called sys.exit
             self._last_word(int.__and__(status, 0xFF))
 

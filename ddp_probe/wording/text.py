@@ -43,9 +43,9 @@ class Text(str):
 def say(template: str, **values: Any) -> Text:
     """Return a text: `say("{who:capital} {who:waits|wait} at {where}.", who=named(ranks), where=place(site))`.
 
-    {name:capital} begins a sentence, {name:clause} is a sentence without its full stop, {name:one|many} chooses a word by number, and
-    any other form is a format of numbers. A value that is a plain str is a name (of a function, a setting, a file); what a program
-    printed is `quoted`; a clause is a text of its own.
+    {name:capital} begins a sentence, {name:clause} is a sentence without its full stop, {name:one|many} chooses a word
+    by number, and any other form is a format of numbers. A value that is a plain str is a name (of a function, a
+    setting, a file); what a program printed is `quoted`; a clause is a text of its own.
     """
     return Text(template, values)
 
@@ -83,8 +83,12 @@ def fact_of(text: str) -> Dict[str, Any]:
 
 
 def _filled(template: str, values: Mapping[str, Any], translate: Translate) -> str:
-    parts = [literal if name is None else literal + kinds.written(values[name], translate, spec) for literal, name, spec in _parsed(template)]
-    return "".join(parts)
+    parts = []
+    for literal, name, spec in _parsed(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(kinds.written(values[name], translate, spec))
+    return "".join(parts) if translate is str else kinds.together(parts)
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 from ddp_probe.shared.schema import Site
 
 _OF_WORDS = ("capital", "clause")
+_HAN, _MARKS = ("\u3400", "\u9fff"), "，。：；、！？（）《》"
 Translate = Callable[[str], str]
 """Gives a template in the reader's language; without a translation, the English one."""
 
@@ -187,9 +188,15 @@ class Items(Value):
 
     def written(self, translate: Translate) -> str:
         """Return them with the separator between them."""
-        shown = translate(self._by).join(written(item, translate) for item in self.items[: self._limit])
+        parts: List[str] = []
+        for item in self.items[: self._limit]:
+            if parts:
+                parts.append(translate(self._by))
+            parts.append(written(item, translate))
         more = len(self.items) - self._limit
-        return shown + (translate(" and {more} more").replace("{more}", str(more)) if more > 0 else "")
+        if more > 0:
+            parts.append(translate(" and {more} more").replace("{more}", str(more)))
+        return "".join(parts) if translate is str else together(parts)
 
     def fact(self) -> List[Any]:
         """Return all of them."""
@@ -201,10 +208,31 @@ def written(value: Any, translate: Translate, spec: str = "") -> str:
     if "|" in spec:
         one, many = spec.split("|")
         return one if number(value) == 1 else many
-    in_words = value.written(translate) if hasattr(value, "written") else format(value, "" if spec in _OF_WORDS else spec)
+    form = "" if spec in _OF_WORDS else spec
+    in_words: str = value.written(translate) if hasattr(value, "written") else format(value, form)
     if spec == "clause":
         return in_words.rstrip(".。")
     return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words
+
+
+def together(parts: Iterable[str]) -> str:
+    """Join the parts of a text; between two Chinese characters, and beside a Chinese mark, there is no space."""
+    text = ""
+    for part in parts:
+        if text[-1:] == " " and _are_close(text[-2:-1], part[:1]):
+            text = text[:-1]
+        elif part[:1] == " " and _are_close(text[-1:], part[1:2]):
+            text += part[1:]
+            continue
+        text += part
+    return text
+
+
+def _are_close(left: str, right: str) -> bool:
+    if not left or not right:
+        return False
+    is_mark = left in _MARKS or right in _MARKS
+    return is_mark or (_HAN[0] <= left <= _HAN[1] and _HAN[0] <= right <= _HAN[1])
 
 
 def number(value: Any) -> int:

@@ -100,6 +100,31 @@ def test_a_signal_in_the_exception_hook_costs_nothing(told, tmp_path, whole):
     assert found["tried"] > 200
 
 
+def test_a_signal_at_exit_costs_no_line(told, tmp_path, whole):
+    """At whatever bytecode of ours a handler raises at exit, the line of the exit call and the last line are written, and what it raised goes on."""
+    found = told("exit_interrupted", tmp_path, "3000" if whole else "60", str(random.random()), **_RANK, DDP_PROBE_MAX_BYTES="4000000000")
+    assert {name: one["failed"] for name, one in found.items()} == {"_tell_exit_call": {}, "_exit": {}}
+    assert all(one["tried"] > 100 for one in found.values()), found
+
+
+def test_a_signal_in_the_finalizer_of_a_child_is_one_in_a_finalizer(run_program, armed, tmp_path, read_events, whole):
+    """What a handler raises in our finalizer ends a child of multiprocessing as it does in the job's last one; the job's have all run by then."""
+    pytest.importorskip("torch")
+    args = ("20" if whole else "3", str(random.random()))
+    done = run_program("finalizer_interrupted", *args, env=armed(tmp_path / "runs"), cwd=tmp_path, timeout=280)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["bytecodes"] > 50, found["undisturbed"][:3]) == (True, ["first", "last", "ours"]), found
+    codes = {}
+    for kind, (in_the_jobs, *in_ours) in found["kinds"].items():
+        assert [child[:3] for child in in_ours] == [in_the_jobs[:3]] * len(in_ours), kind
+        assert in_the_jobs[2] == ["first", "last"]
+        codes.update({child[3]: child[0] for child in in_ours})
+    assert set(codes.values()) == {0, 1, 7}
+    ends = {event["pid"]: event["exit_code"] for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "process.end"}
+    assert {pid: ends.get(pid) for pid in codes} == codes
+
+
 HOOKS_BY_HAND = """
 import sys, threading, torch
 for args in ((None, None, None), (1, 2, 3), (ValueError, "text", None), (ValueError, None, None), (ValueError, ValueError, None)):
@@ -121,3 +146,15 @@ def test_hooks_that_are_called_by_hand_do_what_pythons_do(run_python, armed, cle
     probed = run_python(HOOKS_BY_HAND, env=armed(tmp_path / "runs", **place), cwd=tmp_path)
     assert (bare.returncode, probed.returncode) == (0, 0), probed.stderr
     assert probed.stdout == bare.stdout
+
+
+def test_calls_of_exit_raise_what_pythons_do(run_program, armed, clean_env, tmp_path, read_events):
+    """Whatever a way to exit is given, the job catches the same exception with the same frames; only a call that leaves is the last line."""
+    bare = run_program("calls_of_exit", env=clean_env(**_RANK), cwd=tmp_path)
+    probed = run_program("calls_of_exit", env=armed(tmp_path / "runs", **_RANK), cwd=tmp_path)
+    assert bare.stdout.count("SystemExit") == 8, bare.stdout
+    assert (probed.stdout.split("\n"), probed.stderr) == (bare.stdout.split("\n"), bare.stderr)
+    assert (bare.returncode, probed.returncode) == (6, 6)
+    events = read_events(tmp_path / "runs" / "latest")
+    assert [event["exit_code"] for event in events if event["event"] == "process.end"] == [6]
+    assert [event for event in events if event["event"] == "probe.fault"] == []

@@ -10,7 +10,7 @@ import pytest
 import ddp_probe
 
 _PACKAGE = Path(ddp_probe.__file__).parent
-_NONE = "tracing, profiling, `gc.callbacks`, `sys.unraisablehook`, audit hooks"
+_NONE = "tracing, profiling, `gc.callbacks`, `sys.unraisablehook`, audit hooks, `faulthandler`"
 _NAMES: Dict[str, str] = {
     "weakref.ref": "callback of a weak reference",
     "weakref.WeakValueDictionary": "callback of a weak reference",
@@ -38,10 +38,17 @@ _NAMES: Dict[str, str] = {
     "gc.callbacks": _NONE,
     "sys.unraisablehook =": _NONE,
     "sys.addaudithook": _NONE,
+    "faulthandler.dump_traceback_later": _NONE,
+    "faulthandler.dump_traceback": _NONE,
+    "faulthandler.register": _NONE,
+    "faulthandler.enable": _NONE,
 }
 """What makes such a place, with ` =` if it is assigned, by the kind that the page gives it."""
 _ELSEWHERE = {"shared/door.py"}
 """Threads of `gather`, which runs in a launcher's command and in no traced process."""
+
+_WEAKREF = ast.dump(ast.parse("weakref", mode="eval").body)
+_PLAIN = ast.dump(ast.parse("weakref.ref", mode="eval").body)
 
 
 def _made(tree: ast.Module) -> Iterator[str]:
@@ -81,7 +88,30 @@ def test_each_place_is_on_the_page(repo: Path) -> None:
     assert len(in_code) > 8
 
 
-@pytest.mark.parametrize("line", ["weakref.finalize(work, print)", "gc.callbacks.append(print)", "sys.excepthook = print"])
+def _callbacks(tree: ast.Module) -> List[str]:
+    """Return each use of the module weakref that makes more than a reference without a callback."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    plain = [call.func for call in calls if len(call.args) == 1 and not call.keywords and ast.dump(call.func) == _PLAIN]
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.dump(node.value) == _WEAKREF]
+    return ["line %d: weakref.%s" % (node.lineno, node.attr) for node in uses if node not in plain]
+
+
+def test_references_to_groups_have_no_callback() -> None:
+    """Where a process group goes, no code of ours runs: the ledger holds it by a plain reference."""
+    text = (_PACKAGE / "traced" / "ledger" / "groups.py").read_text(encoding="utf-8")
+    assert "weakref.ref(" in text
+    assert _callbacks(ast.parse(text)) == []
+
+
+@pytest.mark.parametrize("text", ["weakref.ref(group, print)", "weakref.ref(group, callback=print)", "weakref.WeakValueDictionary()"])
+def test_a_reference_with_a_callback_is_found(text: str) -> None:
+    """A callback is seen, however it is given, and so is a dictionary that has its own."""
+    assert len(_callbacks(ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["weakref.finalize(work, print)", "gc.callbacks.append(print)", "sys.excepthook = print", "faulthandler.dump_traceback_later(1)"]
+)
 def test_a_place_that_is_new_is_found(line: str) -> None:
     """A line that makes such a place is seen, whether it calls or assigns."""
     assert set(_made(ast.parse(line))) & set(_NAMES)

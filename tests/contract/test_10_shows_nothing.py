@@ -101,3 +101,28 @@ def test_no_argument_of_a_load_is_asked_for_its_class(run_python, armed, tmp_pat
     assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
     assert done[0].stdout == done[1].stdout
     assert files_below(tmp_path / "runs")
+
+
+_RAISES = """
+import torch
+import torch.distributed as dist
+
+def step(loss, name, api_key, weights):
+    raise ValueError("worse")
+
+dist.init_process_group("gloo", init_method="file://%s/store", rank=0, world_size=1)
+step(7654.5, "a private text", 987654321, torch.full((2, 3), 4711.25))
+"""
+
+
+def test_of_the_names_in_a_frame_only_plain_values_are_shown(run_python, armed, tmp_path):
+    """When an exception ends a rank, its log holds numbers and shapes of local names; no text, no content of a tensor, no secret's number."""
+    program = tmp_path / "raises.py"
+    program.write_text(_RAISES % tmp_path)
+    done = run_python([program], env=armed(tmp_path / "runs"), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    (log,) = {path.resolve() for path in (tmp_path / "runs").rglob("rank*.jsonl")}
+    end = json.loads(log.read_text().splitlines()[-1])
+    (frame,) = [frame for frame in end["failure"]["values"] if frame["site"]["function"] == "step"]
+    assert frame["values"] == {"loss": "7654.5", "api_key": "***", "weights": "shape [2, 3]"}
+    assert not any(_holding(tmp_path / "runs", text) for text in ("a private text", "987654321", "4711.25"))

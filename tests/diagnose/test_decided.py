@@ -7,12 +7,15 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
+from ddp_probe.judging import ledgers, left_sequence
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.load_run import from_lines
+from ddp_probe.standing import splits
+from ddp_probe.standing.sequence import SequenceParting
 
 FINITE = """\
 def train_step(model, optimizer, batch):
@@ -198,6 +201,156 @@ def test_a_shift_that_stays_is_told_with_the_clock_that_decides(tmp_path: Path) 
     assert (finding.id, finding.ranks) == ("DDP661", [1])
     assert "time.time() - last > 60" in finding.verdict
     assert "clock" in finding.remedy
+
+
+TOKENS = """\
+for document in documents:
+    with ExitStack() as stack:
+        if not counter.full:
+            stack.enter_context(model.no_sync())
+        loss = model(document)
+        loss.backward()
+    if counter.full:
+        optimizer.step()
+dist.barrier()
+"""
+
+
+def _micro_step(ranks: str, held: str = "") -> str:
+    passes = "ledger %s forward at @5:<module> via @5:<module>%s\nledger %s backward at @6:<module> via @6:<module>\n"
+    return passes % (ranks, held, ranks)
+
+
+def test_the_condition_of_no_sync_is_named(tmp_path: Path) -> None:
+    """Ranks that hold their gradients back in different steps parted at the `if` around no_sync(), steps before they wait."""
+    alike = (_micro_step("0-1", " held") + _micro_step("0-1")) * 3
+    ledger = alike + _micro_step("0", " held") + _micro_step("1") + _micro_step("0") + _micro_step("1", " held")
+    ledger += _micro_step("0", " held") + "ledger 1 forward at @5:<module> via @5:<module>\n"
+    ledger += "ledger 1 backward at @6:<module> via @6:<module> open\nledger 0 barrier at @9:<module> via @9:<module> open\n"
+    (finding,) = _job(tmp_path, TOKENS, ledger).findings
+    assert "'if not counter.full' at %s:3" % (tmp_path / "train.py") in finding.verdict
+    assert "forward number 7 under no_sync() at" in finding.verdict
+    assert "in the same steps" in finding.remedy
+    assert "line 3" in finding.remedy
+
+
+def test_steps_that_hold_back_alike_part_nobody(tmp_path: Path) -> None:
+    """Ranks that accumulate gradients in the same steps and end well are clear."""
+    ledger = (_micro_step("0-1", " held") + _micro_step("0-1")) * 3 + "ledger 0-1 barrier at @9:<module> via @9:<module>\n"
+    assert _job(tmp_path, TOKENS, ledger, ended=True).verdict == "clear"
+
+
+STOPS = """\
+class GoodEnough(Hook):
+    def before_train(self, runner):
+        runner.train_loop.stop_training = False
+
+    def after_train_epoch(self, runner):
+        if self.mean < self.threshold:
+            runner.train_loop.stop_training = True
+
+
+runner.train()
+dist.barrier()
+"""
+_EPOCH = "ledger %s dataloader at @10:<module> via @10:<module>\nledger %s backward at @10:<module> via @10:<module>\n"
+
+
+def _stopped(then: str) -> str:
+    epoch = _EPOCH % ("0-1", "0-1") * 3 + "ledger 0-1 dataloader at @10:<module> via @10:<module> raised\n"
+    last = "ledger 1 dataloader at @10:<module> via @10:<module>\nledger 1 backward at @10:<module> via @10:<module> open\n"
+    return epoch + then + last + "ledger 0 barrier at @11:<module> via @11:<module> open\n"
+
+
+def test_the_condition_that_stops_a_loop_of_a_library_is_named(tmp_path: Path) -> None:
+    """If one rank's Runner has ended and another's goes on, the `if` under which a hook sets stop_training decided, with its change."""
+    (finding,) = _job(tmp_path, STOPS, _stopped("")).findings
+    assert finding.ranks == [0]
+    assert "Rank 0 left the others at 'if self.mean < self.threshold' at %s:6 in after_train_epoch" % (tmp_path / "train.py") in finding.verdict
+    assert "all_gather_object(decisions, bool(self.mean < self.threshold))" in finding.remedy
+
+
+def test_a_loop_that_nobody_stops_is_not_explained(tmp_path: Path) -> None:
+    """A job that never asks for the end of the loop, or whose rank had no further batch, is told of without that `if`."""
+    source = STOPS.replace("= True", "= False")
+    (finding,) = _job(tmp_path, source, _stopped("")).findings
+    assert "after the end of the DataLoader" in finding.verdict
+    assert "self.threshold" not in finding.verdict
+    short = "ledger 1 backward at @10:<module> via @10:<module>\n"
+    verdicts = [finding.verdict for finding in _job(tmp_path, STOPS, _EPOCH % ("0-1", "0-1") * 3 + _EPOCH % ("1", "1") + _stopped(short)).findings]
+    assert verdicts
+    assert not any("self.threshold" in verdict for verdict in verdicts)
+
+
+LONG = """\
+for step in range(steps):
+    loss = model(inputs).sum()
+    if not usable(loss):
+        continue
+    loss.backward()
+dist.barrier()
+"""
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+def test_a_backward_that_was_skipped_long_ago_is_known_of_two_ranks(tmp_path: Path, guilty: int) -> None:
+    """Hundreds of steps after one of two ranks skipped a backward, the rank that has made one fewer than its forwards is named."""
+    passes = "ledger %s forward at @2:<module> via @2:<module>\nledger %s backward at @5:<module> via @5:<module>\n"
+    skipped = passes % (1 - guilty, 1 - guilty) + "ledger %d forward at @2:<module> via @2:<module>\n" % guilty
+    ledger = passes % ("0-1", "0-1") * 3 + skipped + passes % ("0-1", "0-1") * 700
+    ledger += "ledger %d backward at @5:<module> via @5:<module> open\n" % (1 - guilty)
+    ledger += "ledger %d barrier at @6:<module> via @6:<module> open\n" % guilty
+    (finding,) = _job(tmp_path, LONG, ledger).findings
+    assert finding.ranks == [guilty]
+    assert "Rank %d has made 1 backward pass fewer than rank %d for as many forwards" % (guilty, 1 - guilty) in finding.verdict
+
+
+UNREAD = """\
+def validate(epoch):
+    error = measure(epoch)
+    dist.all_reduce(error)
+
+
+for epoch in range(4):
+    model(batch).backward()
+    pending = executor.submit(validate, epoch)
+    wait([pending])
+dist.barrier()
+"""
+
+
+def _lost_in_a_thread(tmp_path: Path, source: str, missing: str) -> Optional[SequenceParting]:
+    """Return where ranks parted of which some make no call in the third epoch's thread, and go on."""
+    file = tmp_path / "train.py"
+    file.write_text(source, encoding="utf-8")
+    os.utime(file, (500.0, 500.0))
+    passes = "ledger %s forward at @7:<module> via @7:<module>\nledger %s backward at @7:<module> via @7:<module>%s\n"
+    reduced = "ledger %s all_reduce 1 float32 at @3:validate via @3:validate thread%s\n"
+    makers = ",".join(rank for rank in "012" if rank not in missing)
+    ledger = (passes % ("0-2", "0-2", "") + reduced % ("0-2", "")) * 2 + passes % ("0-2", "0-2", "")
+    ledger += reduced % (makers, " raised") + passes % (missing or "0", missing or "0", " open")
+    run = from_lines(_placed(ledger, file))
+    found = splits.of_sequence(ledgers.standings_of(run))
+    return found.sequence if found is not None else None
+
+
+def test_a_call_that_a_thread_lost_is_told(tmp_path: Path) -> None:
+    """The rank whose thread made no call is named, and the line that waits for the thread without reading what it raised."""
+    left = _lost_in_a_thread(tmp_path, UNREAD, "2")
+    assert left is not None
+    assert (left.ranks, left.others) == ((2,), (0, 1))
+    told = left_sequence.told(left)
+    assert "in a side thread, whose exceptions stay unread at 'wait([pending])' at %s:9" % (tmp_path / "train.py") in told
+    assert "ranks 0-1 go on to all_reduce number 3" in told
+    assert "call result() on its future" in left_sequence.change(left)[0]  # type: ignore[operator]
+
+
+def test_a_thread_whose_result_is_read_is_told_without_that_line(tmp_path: Path) -> None:
+    """If the job reads what its thread raised, the rank is named, and no line is blamed; a call that all made parts nobody."""
+    left = _lost_in_a_thread(tmp_path, UNREAD.replace("wait([pending])", "pending.result()"), "2")
+    assert left is not None
+    assert (left.ranks, left.decision) == ((2,), None)
+    assert _lost_in_a_thread(tmp_path, UNREAD, "") is None
 
 
 def test_an_evaluation_of_rank_0_alone_is_named_and_not_the_save_before_it(tmp_path: Path) -> None:

@@ -122,7 +122,11 @@ def test_passes_that_were_skipped_before_the_ring_begins_are_counted() -> None:
     assert parting.fewer == 1
     two = parted_before({0: whole, 1: short})
     assert two is not None
-    assert not two.is_sure
+    assert (two.ranks, two.is_sure) == ((1,), True)  # Rank 0 has made a backward pass for each forward.
+    fewer = [[entry._replace(number=entry.number - 5 * (entry.op == "backward")) for entry in side] for side in (whole, short)]
+    neither = parted_before({0: fewer[0], 1: fewer[1]})
+    assert neither is not None
+    assert not neither.is_sure
     assert parted_before({0: whole[3:], 1: whole[1:], 2: whole[2:]}) is None
 
 

@@ -10,6 +10,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import about, joined, say
 from ddp_probe.wording.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
 
 _ONE_AS_MANY = re.compile(
@@ -52,6 +53,31 @@ def test_a_capital_leaves_the_rest():
     """The first letter of a sentence is a capital, and the names in it stay as they are."""
     assert capital("init_process_group of NCCL") == "Init_process_group of NCCL"
     assert [ordinal(number) for number in (0, 5, 6)] == ["first", "sixth", "7th"]
+
+
+def test_a_sentence_becomes_a_clause():
+    """A sentence within another one loses its full stop, in Chinese as well; dots within it stay."""
+    text = say("{what:clause} ({version}).", what=say("torch.nn of this version has no Mish."), version="1.8.0")
+    assert text == "torch.nn of this version has no Mish (1.8.0)."
+    chinese = {"torch.nn of this version has no Mish.": "torch.nn 没有 Mish。", text.template: "{what:clause}（{version}）。"}
+    assert text.written(lambda template: chinese[template]) == "torch.nn 没有 Mish（1.8.0）。"
+
+
+def test_chinese_has_no_space_where_english_has_one():
+    """Between two Chinese words, and beside a Chinese mark, the space of a template or a list goes; beside a name it stays."""
+    chinese = {"an unknown line": "未知的行", "{call} at {line} fails.": "{call} 在 {line} 失败。"}
+    text = joined([say("{call} at {line} fails.", call="save", line=line) for line in (place(None), place(Site("/t.py", 3)))])
+    assert text == "save at an unknown line fails. save at /t.py:3 fails."
+    assert text.written(lambda template: chinese.get(template, template)) == "save 在未知的行失败。save 在 /t.py:3 失败。"
+
+
+def test_a_text_is_said_of_several_ranks():
+    """A text about one rank is said of several by the same template, in the texts that it holds too; other places stay."""
+    after = say("; {ranks:its|their} last call was {call}", ranks=named([3]), call="barrier")
+    one = say("{ranks:was|were} at {line}{after}", ranks=named([3]), line="t.py:4", after=after)
+    assert one == "was at t.py:4; its last call was barrier"
+    assert about(one, ranks=named([1, 3])) == "were at t.py:4; their last call was barrier"
+    assert about("was seen", ranks=named([1, 3])) == "was seen"
 
 
 def _sentences(log: str) -> Iterator[str]:

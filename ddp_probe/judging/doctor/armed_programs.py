@@ -11,11 +11,13 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from ddp_probe.activation.installer import child
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import quoted
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
 _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, which affect what runs at start-up.
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
-_INSTALLED = "'python -m ddp_probe install' works there."
+_INSTALLED = say("'python -m ddp_probe install' works there.")
 _WORDS = 30  # Maximum words of the command that are checked.
 
 
@@ -40,21 +42,34 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
         return ""
     if start.folder:
         env = {**env, "PYTHONPATH": os.pathsep.join([start.folder, env.get("PYTHONPATH", "")])}
-    command_line = " ".join(start.interpreter)
+    command_line = quoted(" ".join(start.interpreter))
     if any("S" in flags for flags in start.interpreter[1:]):
-        return "%s skips site-packages. Start it without -S." % command_line
+        return say("{command} skips site-packages. Start it without -S.", command=command_line)
     proof = child.proof_in(start.interpreter, env, os.curdir)
     if proof.missing:
-        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], child.sentence(proof.missing))
+        return say(
+            "{python} lacks packages needed for recording: {packages} Install them there.",
+            python=quoted(start.interpreter[0]),
+            packages=quoted(child.sentence(proof.missing)),
+        )
     if proof.complaint:
-        return proof.complaint.partition("not active: ")[2] or proof.complaint
+        return quoted(proof.complaint.partition("not active: ")[2] or proof.complaint)
     if proof.started:
         return ""
     if start.folder:
-        return "%s puts its own sitecustomize first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)
-    if any(set("IE") & set(flags) for flags in start.interpreter[1:]):
-        return "%s ignores PYTHONPATH. %s" % (command_line, _INSTALLED)
-    return "%s does not load it: another sitecustomize comes first, or PYTHONPATH is not passed on. %s" % (start.interpreter[0], _INSTALLED)
+        first = say(
+            "{tool} puts its own sitecustomize first ({file}).",
+            tool=start.tool,
+            file=quoted(os.path.join(start.folder, "sitecustomize.py")),
+        )
+    elif any(set("IE") & set(flags) for flags in start.interpreter[1:]):
+        first = say("{command} ignores PYTHONPATH.", command=command_line)
+    else:
+        first = say(
+            "{python} does not load it: another sitecustomize comes first, or PYTHONPATH is not passed on.",
+            python=quoted(start.interpreter[0]),
+        )
+    return joined([first, _INSTALLED])
 
 
 def _start(command: Sequence[str], path: str) -> _Start:

@@ -1,6 +1,6 @@
 """What a check is made of: its page, and its answer: ok, warn, fail, or skipped because."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 OK, WARN, FAIL, SKIPPED, UNKNOWN = "ok", "warn", "fail", "skipped", "unknown"
 ORDER = (FAIL, UNKNOWN, WARN, OK, SKIPPED)
@@ -15,7 +15,7 @@ class Answer(NamedTuple):
     status: str  # ok, warn (a job may start and do something else than intended), fail, skipped, unknown (the check could not look).
     saw: str  # One sentence, with names and numbers; why, if the check was skipped.
     remedy: str = ""  # What to do; empty if nothing is to be done.
-    details: Tuple[str, ...] = ()  # Further lines, such as the card that each rank got.
+    details: Sequence[str] = ()  # Further lines, such as the card that each rank got.
     blocks: bool = False  # What needs this check cannot look either.
 
 
@@ -35,11 +35,11 @@ class Check(NamedTuple):
         """Return that all is well."""
         return Answer(OK, saw, "", details)
 
-    def warn(self, saw: str, remedy: str = "", details: Tuple[str, ...] = ()) -> Answer:
+    def warn(self, saw: str, remedy: str = "", details: Sequence[str] = ()) -> Answer:
         """Return that a job may start, and not do what was intended."""
         return Answer(WARN, saw, remedy or self.remedy, details)
 
-    def fail(self, saw: str, remedy: str = "", details: Tuple[str, ...] = ()) -> Answer:
+    def fail(self, saw: str, remedy: str = "", details: Sequence[str] = ()) -> Answer:
         """Return that a job will fail."""
         return Answer(FAIL, saw, remedy or self.remedy, details, blocks=True)
 

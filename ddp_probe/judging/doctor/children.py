@@ -9,6 +9,8 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.shared.child_process import MOST, ChildOutput, ChildProcess
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 MARK = "ddp_probe-doctor "
 PARENT = "_DDP_PROBE_DOCTOR"
@@ -44,10 +46,12 @@ class ChildAnswer(NamedTuple):
     def how(self) -> str:
         """Say how it ended, as the end of a sentence."""
         if self.code is None:
-            return self.too_much or "did not answer within %.0f s" % self.seconds
+            return self.too_much or say("did not answer within {seconds:.0f} s", seconds=self.seconds)
         if self.code < 0:
-            return "was killed by %s" % _signal(-self.code)
-        return "ended with exit code %d%s" % (self.code, ": " + self.last_words if self.last_words else "")
+            return say("was killed by {signal}", signal=_signal(-self.code))
+        if self.last_words:
+            return say("ended with exit code {code}: {words}", code=self.code, words=quoted(self.last_words))
+        return say("ended with exit code {code}", code=self.code)
 
 
 class Child(ChildProcess):
@@ -68,9 +72,12 @@ class Child(ChildProcess):
             self.stop("did not answer within %.0f s" % seconds)
         self.end()
         printed = self.printed()
-        lines = [line.strip()[:_LAST_WORDS] for line in printed.err.decode("utf-8", "replace").split("\n") if line.strip()][-_LAST_LINES:]
-        too_much = printed.why if printed.overflowed else ""
-        return ChildAnswer(self.said(), printed.code, lines[-1] if lines else "", self.seconds or seconds, tuple(lines), too_much)
+        words = printed.err.decode("utf-8", "replace").split("\n")
+        lines = [line.strip()[:_LAST_WORDS] for line in words if line.strip()][-_LAST_LINES:]
+        too_much = say("printed more than {count} bytes", count=self._most) if printed.overflowed else ""
+        last_words = lines[-1] if lines else ""
+        took = self.seconds or seconds
+        return ChildAnswer(self.said(), printed.code, last_words, took, tuple(lines), too_much)
 
 
 def started(program: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Child:
@@ -144,4 +151,4 @@ def _signal(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return "signal %d" % number
+        return say("signal {number}", number=number)

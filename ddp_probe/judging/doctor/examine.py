@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check, Result
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 
 def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
@@ -44,11 +46,15 @@ def _in_order(modules: Sequence[Any]) -> List[Any]:
 def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -> Answer:
     unmet = _unmet(check, answers)
     if unmet:
-        return check.blocked("It needs %s." % " and ".join(unmet))
+        return check.blocked(say("It needs {checks}.", checks=listed(unmet, by=" and ")))
     try:
         answer: Answer = module.check(host)
     except Exception as exc:  # a check that cannot look must not stop the others
-        return check.unknown("The check itself failed: %s: %s" % (type(exc).__name__, exc), "Please report this: it is a bug in ddp_probe.")
+        error = quoted("%s: %s" % (type(exc).__name__, exc))
+        return check.unknown(
+            say("The check itself failed: {error}", error=error),
+            say("Please report this: it is a bug in ddp_probe."),
+        )
     return answer
 
 

@@ -13,6 +13,8 @@ from ddp_probe.judging.doctor.live_ranks import plan
 from ddp_probe.shared.accelerators import runtime_variables, visible_variables
 from ddp_probe.shared.meeting import agent_key, is_launch, leads_host, missing, place
 from ddp_probe.shared.rank_info import rank_info
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 
 class MetHost(NamedTuple):
@@ -82,8 +84,10 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
 def _why(answer: ChildAnswer) -> str:
     stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "start")
     route = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
-    by = " from %s" % _local_end(route) if route[0] else ""
-    return "%s%s: %s" % (stage, by, answer.last["error"]) if answer.last.get("error") else "%s%s: the child %s" % (stage, by, answer.how())
+    by = say(" from {own}", own=quoted(_local_end(route))) if route[0] else ""
+    if answer.last.get("error"):
+        return say("{stage}{by}: {error}", stage=stage, by=by, error=quoted(answer.last["error"]))
+    return say("{stage}{by}: the child {how}", stage=stage, by=by, how=answer.how())
 
 
 def _hosts(ranks: Dict[int, Dict[str, Any]]) -> List[MetHost]:
@@ -172,8 +176,8 @@ def meet(host: Host, results: Sequence[Result]) -> HostMeeting:
 def why_not_compared(host: Host) -> str:
     """Return why there is nothing to compare; empty if several hosts have met."""
     if not is_launch(host.environ):
-        return "This is not one rank of several."
-    return "All ranks are on one host." if len(meet(host, ()).hosts) < 2 else ""
+        return say("This is not one rank of several.")
+    return say("All ranks are on one host.") if len(meet(host, ()).hosts) < 2 else ""
 
 
 def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
@@ -181,7 +185,8 @@ def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
     if lacking:
         here = rank_info(host.environ)
         named = "%s:%s" % (host.environ.get("MASTER_ADDR", ""), host.environ.get("MASTER_PORT", ""))
-        return alone(here.rank or 0, here.world_size or 1, named, "start: it needs %s" % " and ".join(lacking))
+        why = say("start: it needs {variables}", variables=listed(lacking, by=" and "))
+        return alone(here.rank or 0, here.world_size or 1, named, why)
     at = place(host.environ)
     mine = {**facts(host), "results": [_brief(result) for result in results]} if leads_host(host.environ) else {}
     task = {**at._asdict(), "agent_key": agent_key(host.environ, "doctor"), "seconds": host.request.seconds, "facts": mine}

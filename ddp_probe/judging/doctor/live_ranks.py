@@ -8,7 +8,8 @@ from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.shared.accelerators import Accelerator
-from ddp_probe.wording.words import counted, named, subject
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import counted, listed, named, quoted
 
 _RANKS = 2  # On a host without cards.
 
@@ -30,11 +31,13 @@ class LivePlan(NamedTuple):
         return self.types.split(",")[0]
 
     @property
-    def on(self) -> str:
+    def on(self) -> Text:
         """The place of the ranks, as a sentence ends."""
         if self.cards:
-            return "on %s cards" % self.device
-        return "on the CPU; torch counts no %s card" % self.known.name if self.known else "on the CPU; no accelerator is used"
+            return say("on {device} cards", device=self.device)
+        if self.known:
+            return say("on the CPU; torch counts no {kind} card", kind=self.known.name)
+        return say("on the CPU; no accelerator is used")
 
 
 def plan(host: Host) -> LivePlan:
@@ -97,10 +100,19 @@ class RankFault(NamedTuple):
     lines: Tuple[str, ...]  # The last lines on stderr of the first of the ranks.
 
     @property
-    def text(self) -> str:
+    def text(self) -> Text:
         """One sentence."""
-        waiting = ["%s waited in %s" % (named(ranks), stage) for stage, ranks in self.others.items()]
-        return "%s %s%s." % (subject(self.ranks), self.how, "".join("; " + each for each in waiting))
+        if not self.others:
+            return say("{who:capital} {how}.", who=named(self.ranks), how=self.how)
+        waiting = []
+        for stage, ranks in self.others.items():
+            waiting.append(say("{who} waited in {stage}", who=named(ranks), stage=stage))
+        return say(
+            "{who:capital} {how}; {others}.",
+            who=named(self.ranks),
+            how=self.how,
+            others=listed(waiting, by="; "),
+        )
 
 
 class Launch(NamedTuple):
@@ -179,12 +191,12 @@ def _first(answers: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[in
     return [rank for rank in unfinished if STAGES.index(_reached(answers[rank])) == least]
 
 
-def _how(answer: ChildAnswer, stage: str, error: str) -> str:
+def _how(answer: ChildAnswer, stage: str, error: str) -> Text:
     if error:
-        return "failed in %s: %s" % (stage, error.rstrip("."))
+        return say("failed in {stage}: {error}", stage=stage, error=quoted(error.rstrip(".")))
     if answer.code is None and not answer.too_much:
-        return "did not return from %s within %.0f s" % (stage, answer.seconds)
-    return "%s in %s" % (answer.how(), stage)
+        return say("did not return from {stage} within {seconds:.0f} s", stage=stage, seconds=answer.seconds)
+    return say("{how} in {stage}", how=answer.how(), stage=stage)
 
 
 def _reached(answer: ChildAnswer) -> str:
@@ -206,11 +218,20 @@ def shared_cards(host: Host) -> str:
     if not made.cards:
         return ""
     if made.ranks > made.cards:
-        return "%s are asked for, but torch counts %s." % (counted(made.ranks, "rank"), counted(made.cards, made.device + " card"))
+        return say(
+            "{ranks} are asked for, but torch counts {count} {device} {count:card|cards}.",
+            ranks=counted(made.ranks, "rank"),
+            count=made.cards,
+            device=made.device,
+        )
     ranks_of: Dict[str, List[int]] = {}
     for rank, said in launch(host).facts("set_device").items():
         ranks_of.setdefault(said["identity"] or said["card"], []).append(rank)
-    return " ".join("%s share one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
+    sharing = []
+    for card, ranks in ranks_of.items():
+        if len(ranks) > 1:
+            sharing.append(say("{who:capital} share one card, {card}.", who=named(ranks), card=quoted(card)))
+    return joined(sharing)
 
 
 def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:
@@ -219,9 +240,12 @@ def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> 
     if failure is None or STAGES.index(failure.stage) > STAGES.index(stages[-1]):
         return None
     if failure.stage not in stages:
-        return check.blocked("It needs %s: %s" % (failure.stage, failure.text))
-    return check.fail("%s It runs %d ranks with %s %s." % (failure.text, *_what(launch(host).plan)), remedy, failure.lines)
-
-
-def _what(made: LivePlan) -> Tuple[int, str, str]:
-    return made.ranks, made.backend, made.on
+        return check.blocked(say("It needs {stage}: {failure}", stage=failure.stage, failure=failure.text))
+    made = launch(host).plan
+    runs = say(
+        "It runs {count} ranks with {backend} {on}.",
+        count=made.ranks,
+        backend=made.backend,
+        on=made.on,
+    )
+    return check.fail(joined([failure.text, runs]), remedy, [quoted(line) for line in failure.lines])

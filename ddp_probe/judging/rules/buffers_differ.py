@@ -139,4 +139,8 @@ def _shown(shape: Shape, group: List[Wrapped]) -> Evidence:
 def _deaths(run: Run, wraps: List[Wrapped]) -> List[Evidence]:
     hit = {wrapped.process.rank for wrapped in wraps if not wrapped.survived}
     deaths = [death for death in run.deaths if death.rank in hit and death.signal]
-    return [line(death.at, say("exit code {code} ({signal})", code=death.exit_code, signal=death.signal)) for death in deaths[:2]]
+    ended = []
+    for death in deaths[:2]:
+        text = say("exit code {code} ({signal})", code=death.exit_code, signal=death.signal)
+        ended.append(line(death.at, text))
+    return ended

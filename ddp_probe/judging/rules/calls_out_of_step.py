@@ -11,8 +11,9 @@ from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.splits import MIXED, Split, record
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import at, named
+from ddp_probe.wording.words import at, listed, named
 
+_MOST_ITEMS = 8  # Items whose order is told.
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
 RULE = Rule(
@@ -44,6 +45,8 @@ def check(run: Run) -> Iterator[Finding]:
         number=mixed.number,
         group=group(run, parting),
     )
+    if mixed.orders:
+        met = _of_one_loop(mixed, group(run, parting))
     why = departed(parting) or say(" {why}", why=_why(mixed))
     yield RULE.found(
         ranks=parting.blame,
@@ -81,11 +84,39 @@ def _maker(mixed: Mixed) -> int:
     return 0 if mixed.calls[0][0].site == mixed.extra else 1
 
 
+def _of_one_loop(mixed: Mixed, group_name: str) -> Text:
+    """Say which loop the ranks go through in different orders, and where its items met first."""
+    statement = left_sequence.sure_statement(mixed.deciding)
+    (call, usual), (_, others) = mixed.calls
+    return say(
+        "{who:capital} and {others} go through {loop} in different orders: in collective number {number}{group}, {call}{where}, different items met.",
+        who=named(usual),
+        others=named(others),
+        loop=left_sequence.shown_statement(statement) if statement is not None else say("a loop"),
+        number=mixed.number,
+        group=group_name,
+        call=call.op,
+        where=at(as_site(call.site)),
+    )
+
+
+def _orders(mixed: Mixed) -> Text:
+    """Say in which orders both sides take the items, numbered as the first side takes them."""
+    said = []
+    for (_, ranks), order in zip(mixed.calls, mixed.orders):
+        said.append(say("{who} {who:takes|take} {items}", who=named(ranks), items=listed(order, _MOST_ITEMS)))
+    return say("Numbered in one order, {first}, and {second}.", first=said[0], second=said[1])
+
+
 def _why(mixed: Mixed) -> str:
+    if mixed.orders:
+        return _orders(mixed)
     if mixed.extra is None:
         return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
-    under = say(", under the 'if' in line {line}", line=mixed.decision.line) if mixed.decision is not None else ""
+    under: str = ""
+    if mixed.decision is not None:
+        under = say(", under the 'if' in line {line}", line=mixed.decision.line)
     return say(
         "{makers:capital} {makers:makes|make} {calls}{where}{under}, which {others} {others:does|do} not make at this point.",
         makers=named(mixed.calls[maker][1]),
@@ -104,6 +135,11 @@ def _counted(mixed: Mixed, call: LedgerCall) -> Text:
 
 def _since(mixed: Mixed, barrier: bool) -> Text:
     """Say how much has met what it does not belong to."""
+    if mixed.orders:
+        return say(
+            "What they exchanged is mixed: {count} {count:call has|calls have} met for different items.",
+            count=mixed.mixed,
+        )
     if barrier:
         return say(
             "A barrier that meets another one keeps nobody waiting: {count} {count:call has|calls have} met from different lines.",
@@ -116,6 +152,12 @@ def _since(mixed: Mixed, barrier: bool) -> Text:
 
 
 def _remedy(mixed: Mixed) -> Text:
+    statement = left_sequence.sure_statement(mixed.deciding)
+    if mixed.orders and statement is not None:
+        return say(
+            "Let all ranks go through the loop in line {line} in one order: go over the sorted names, sorted(...).",
+            line=statement.line,
+        )
     if mixed.extra is None:
         first, second = [at(as_site(call.site)) for call, _ in mixed.calls]
         return say(

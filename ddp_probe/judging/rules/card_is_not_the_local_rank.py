@@ -63,7 +63,8 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Compare the card that a refused rank asked for with the cards that it saw and with its own numbers."""
     refused, hosts = card_use.refused(run), card_use.hosts(run)
-    bound = [refusal for refusal in refused if refusal.slot == refusal.process.local_rank and card_use.own(hosts[card_use.machine(refusal.process)])]
+    by_local_rank = [refusal for refusal in refused if refusal.slot == refusal.process.local_rank]
+    bound = [refusal for refusal in by_local_rank if card_use.own(hosts[card_use.machine(refusal.process)])]
     if bound:
         process = bound[0].process
         because = say(
@@ -72,7 +73,8 @@ def check(run: Run) -> Iterator[Finding]:
             cards=_lists(hosts[card_use.machine(process)]),
         )
         yield _found(bound, because)
-    crossed = [refusal for refusal in refused if refusal.slot == refusal.process.rank != refusal.process.local_rank is not None]
+    by_rank = [refusal for refusal in refused if refusal.slot == refusal.process.rank]
+    crossed = [refusal for refusal in by_rank if refusal.process.local_rank not in (None, refusal.slot)]
     if crossed:
         process = crossed[0].process
         because = say(

@@ -86,4 +86,5 @@ def _named_by(call: "LoggedCall[Any]") -> Text:
 
 
 def _shown(use: card_use.CardUse) -> Evidence:
-    return shown(use.call, say("rank {rank} wraps a model on {device}", rank=use.process.rank, device=use.device))
+    text = say("rank {rank} wraps a model on {device}", rank=use.process.rank, device=use.device)
+    return shown(use.call, text)

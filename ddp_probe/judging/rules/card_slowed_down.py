@@ -85,7 +85,12 @@ def _finding(host: CardsOfHost, troubled: List[Tuple[CardLoad, Text]]) -> Findin
             parts.append(say("card {card}: {why}", card=card.index, why=why))
     return RULE.found(
         ranks=sorted(ranks),
-        verdict=say("On {host}, by {tool}: {cards}.", host=host.host, tool=host.tool, cards=listed(parts, by="; ")),
+        verdict=say(
+            "On {host}, by {tool}: {cards}.",
+            host=host.host,
+            tool=host.tool,
+            cards=listed(parts, by="; "),
+        ),
         evidence=[shown(host.last, part) for part in parts],
         when=host.last.when,
     )

@@ -57,7 +57,8 @@ def check(run: Run) -> Iterator[Finding]:
             for seen in loads:
                 states.setdefault(seen.state, []).append(seen)
             if len(states) > 1:
-                yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), Saves(run))
+                by_time = sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0)
+                yield _finding(by_time, Saves(run))
                 return
 
 
@@ -103,7 +104,8 @@ def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
     between = _between(saves, last)
     saved: str = ""
     if between is not None:
-        saved = say(", as {who} saved it at {where}", who=named(ranks([between[0]])), where=place(between[1].site))
+        writer = named(ranks([between[0]]))
+        saved = say(", as {who} saved it at {where}", who=writer, where=place(between[1].site))
     return RULE.found(
         ranks=ranks(seen.process for group in groups for seen in group),
         verdict=say(

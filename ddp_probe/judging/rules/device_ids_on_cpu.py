@@ -86,7 +86,8 @@ def _of_group(run: Run) -> Iterator[Finding]:
     refused = [failure for failure in fatal if _NO_CARD.search(failure.text)]
     devices: List[str] = []
     for failure in refused:
-        devices += [call.begin.device_id for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+        groups = [call.begin for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+        devices += [group.device_id for group in groups]
     if not devices:
         return
     first = refused[0]

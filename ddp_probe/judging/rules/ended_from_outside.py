@@ -115,7 +115,11 @@ def _with_handler(end: OutsideEnd) -> Text:
     if end.did is None:
         return _got(end)
     if end.did.is_open:
-        return say("{got}; its handler then called {call}, which has not returned", got=_got(end), call=end.did.op)
+        return say(
+            "{got}; its handler then called {call}, which has not returned",
+            got=_got(end),
+            call=end.did.op,
+        )
     return say("{got}; its handler then called {call}", got=_got(end), call=end.did.op)
 
 

@@ -180,4 +180,5 @@ def _lost(run: Run) -> List[Failed]:
     fatal = [failure for failure in run.failures if failure.fatal and failure.process is not None]
     if any(death.signal and death.signal != "SIGTERM" for death in run.deaths):
         return []
-    return fatal if all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []
+    alike = [failure for failure in fatal if failure.consequence or _COMMUNICATION.search(failure.text)]
+    return fatal if len(alike) == len(fatal) else []

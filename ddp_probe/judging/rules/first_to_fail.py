@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List, Set, Union
 
 from ddp_probe.judging.parted import of_kind
-from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
 from ddp_probe.judging.who import deaths, ranks
 from ddp_probe.reading.logged_call import LoggedCall
@@ -153,7 +153,7 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
         yield RULE.undecided(because, explains=lost, then=_unseen(guilty))
         return
-    last = [line(process.last_at, say("the last line of rank {rank}", rank=process.rank)) for process in gone[:2]]
+    last = [_last_line(process) for process in gone[:2]]
     yield RULE.found(
         ranks=guilty,
         verdict=because,
@@ -163,6 +163,10 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
         explains=lost,
         remedy=_unseen(guilty),
     )
+
+
+def _last_line(process: LoggedProcess) -> Evidence:
+    return line(process.last_at, say("the last line of rank {rank}", rank=process.rank))
 
 
 def _unseen(guilty: List[int]) -> Text:

@@ -3,7 +3,7 @@
 from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
-from ddp_probe.judging.waiting import last_seen, waited
+from ddp_probe.judging.waiting import last_done, waited
 from ddp_probe.judging.who import deaths, ranks
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, joined, say
@@ -129,13 +129,12 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     process = killed[0][0]
     lost = [failure for failure in run.failures if failure.consequence or waited(failure)]
-    seen = last_seen(process).partition(" and was ended")[0]
     ended = say(
-        "{who:capital} {who:was|were} ended by {signals}; rank {rank} {seen}.",
+        "{who:capital} {who:was|were} ended by {signals}; rank {rank} {does}.",
         who=named(guilty),
         signals=listed(names),
         rank=process.rank,
-        seen=seen,
+        does=last_done(process),
     )
     yield RULE.found(
         ranks=guilty,

@@ -45,11 +45,11 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     left = found.sequence
     both = both_blamed(found)
     departure = departed(found)
-    if both:
+    if both and not (left is not None and left.fewer):
         departure = say(" Each waits for the other; the logs do not show which of them is wrong.")
     by_loader = left is None or (left.made is not None and left.made.ends_loader)
     ended, batches = _out_of_batches(run, found) if by_loader else ([], 0)
-    passes = 0 if ended else _unequal_passes(run, found)
+    passes = 0 if ended or (left is not None and left.holds_back) else _unequal_passes(run, found)
     short = ended
     if ended:
         departure = say(
@@ -96,9 +96,14 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         when=found.when,
         remedy=remedy,
         explains=explained(run),
-        confidence=MEDIUM if unknown or (both and not ended) else HIGH,
+        confidence=MEDIUM if unknown or (both and not ended) or _by_balance(left) else HIGH,
         cause=cause,
     )
+
+
+def _by_balance(left: Optional[SequenceParting]) -> bool:
+    """Tell whether a rank is blamed, and no majority shows it, as it lacks a backward pass for one of its forwards."""
+    return left is not None and bool(left.fewer) and len(left.ranks) == len(left.others)
 
 
 def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:

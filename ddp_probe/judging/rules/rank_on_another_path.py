@@ -3,15 +3,15 @@
 from typing import Iterator, List, Optional, Union
 
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.printed import by_text, matches, verdict_of
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
 from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
-from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_seen, others, since, stood, waited
+from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_done, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import counted, listed, named, place, quoted
+from ddp_probe.wording.words import counted, listed, named, place
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
@@ -139,10 +139,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if found:
         first = found[0]
         named_ranks = sorted({int(value) for name, value in first.found.groupdict().items() if name.startswith("rank") and value and len(value) < 8})
-        groups = {name: quoted(value) for name, value in first.found.groupdict(default="?").items()}
         yield RULE.found(
             ranks=named_ranks,
-            verdict=say("{message} It was at {where}.", message=say(first.printed.says, **groups), where=place(first.failure.site)),
+            verdict=say("{message} It was at {where}.", message=verdict_of(RULE, first), where=place(first.failure.site)),
             evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
@@ -277,8 +276,7 @@ def _aborted(run: Run) -> List[LoggedProcess]:
 
 def _abort(run: Run, process: LoggedProcess) -> Text:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    did = last_seen(process).partition(" and was ended")[0]
-    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=did)]
+    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=last_done(process))]
     parts += [say("rank {rank} lost the connection {stop}", rank=failure.rank, stop=stood(failure)) for failure in lost[:4]]
     facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
     if standings_of(run).unknown or not standings_of(run).ranks:

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.judging.printed import by_text
-from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, constant, failed, first_of
 from ddp_probe.judging.timeouts import Timeouts, timeouts
 from ddp_probe.judging.waiting import waited
 from ddp_probe.judging.who import told
@@ -124,7 +124,7 @@ def read(run: Run) -> Iterator[Finding]:
                 when=float(failure.at.line),
                 explains=given_up or [failure],
                 confidence=LOW,
-                remedy=joined([say(RULE.remedy), _DECIDES]),
+                remedy=joined([constant(RULE.remedy), _DECIDES]),
             )
 
 

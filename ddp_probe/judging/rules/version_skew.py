@@ -61,7 +61,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict=say(
             "The ranks run different versions of {package}: {versions}{others}.",
             package=first.name,
-            versions=first.told("none"),
+            versions=first.told(say("none")),
             others=say("; {names} {names:differs|differ} too", names=listed(others)) if others else "",
         ),
         evidence=evidence[:4],

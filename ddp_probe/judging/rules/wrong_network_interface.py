@@ -1,14 +1,14 @@
 """The communication library was given, or chose, a network interface that does not lead to the other hosts."""
 
 import re
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator
 
 from ddp_probe.judging import change
-from ddp_probe.judging.printed import Match, matches
+from ddp_probe.judging.printed import matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import COMMUNICATION
 from ddp_probe.reading.model import LoggedProcess, Run
-from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import named, quoted
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
@@ -139,16 +139,22 @@ def check(run: Run) -> Iterator[Finding]:
     settings = " ".join("%s=%s" % item for item in sorted(variables.items()))
     ranks = sorted({match.failure.rank for match in found if match.failure.rank is not None})
     host = first.process.host if first.process is not None else ""
-    environment = say(": the environment has {settings}", settings=quoted(settings)) if settings else ""
+    name = found[0].found.groupdict().get("name")
+    facts = {
+        "who": named(ranks),
+        "where": say(" on {host}", host=host) if host else "",
+        "environment": say(": the environment has {settings}", settings=quoted(settings)) if settings else "",
+    }
+    verdict = say("{who:capital} cannot find the network interface that it needs{where}{environment}.", **facts)
+    if name:
+        verdict = say(
+            "{who:capital} cannot find the network interface {interface}{where}{environment}.",
+            interface=quoted(name),
+            **facts,
+        )
     yield RULE.found(
         ranks=ranks,
-        verdict=say(
-            "{who:capital} cannot find the network interface {interface}{where}{environment}.",
-            who=named(ranks),
-            interface=_name(found),
-            where=say(" on {host}", host=host) if host else "",
-            environment=environment,
-        ),
+        verdict=verdict,
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=[
@@ -162,11 +168,6 @@ def check(run: Run) -> Iterator[Finding]:
 def _one_host(run: Run) -> bool:
     """Tell whether all ranks are on one host: every address is reachable there, so an address that does not answer belongs to a rank that is gone."""
     return not run.missing and len({process.host for process in run.processes}) == 1
-
-
-def _name(found: List[Match]) -> Text:
-    name = found[0].found.groupdict().get("name")
-    return quoted(name) if name else say("that it needs")
 
 
 def _variables(process: LoggedProcess) -> Dict[str, str]:

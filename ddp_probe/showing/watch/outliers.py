@@ -3,13 +3,14 @@
 import os
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ddp_probe.reading import whole_ledger
+from ddp_probe.reading import rank_stacks, whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.showing.watch import watched_files
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
-from ddp_probe.standing import rank_standing
+from ddp_probe.standing import condition_values, rank_standing
 from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
@@ -57,10 +58,11 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     groups = rank_standing.groups_of(ranks.values())
     unknown = {*absent, *(rank_standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
-    parted = split(LiveStandings(ranks, groups, unknown))
+    standings = LiveStandings(ranks, groups, unknown)
+    parted = split(standings)
     if parted is None or not parted.blame:
         return stopped
-    reason_of = _Reasons(parted, {each.rank: each for each in positions})
+    reason_of = _Reasons(parted, {each.rank: each for each in positions}, _values(standings, parted))
     return {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
 
 
@@ -86,8 +88,9 @@ def _process(position: Position) -> str:
 class _Reasons:
     """Why the ranks stand out that are to blame for a split."""
 
-    def __init__(self, parted: Split, positions: Dict[int, Position]) -> None:
+    def __init__(self, parted: Split, positions: Dict[int, Position], values: str) -> None:
         self._parted = parted
+        self._values = values
         self._positions = positions
 
     def of(self, rank: int) -> str:
@@ -95,7 +98,7 @@ class _Reasons:
         parted = self._parted
         left = parted.left
         if left is not None and rank in left.ranks:
-            return _leaves(left)
+            return _leaves(left) + self._values
         if parted.departure is not None:
             return _departs(parted.departure)
         if parted.mixed is not None:
@@ -189,6 +192,18 @@ def _decided(left: SequenceParting) -> str:
     if left.decision.is_sure or left.decision.loop is not None:
         return say("; decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
     return say("; most likely decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
+
+
+def _values(standings: LiveStandings, parted: Split) -> str:
+    """Return the values in the condition that decided, if the ranks have written them where they stand."""
+    left = parted.left
+    if left is None or left.decision is None or left.fewer:
+        return ""
+    logs = {rank: watched_files.log_of(standing.ledger.path) for rank, standing in standings.ranks.items()}
+    stood = {rank: rank_stacks.recorded(log) for rank, log in logs.items()}
+    frames = {rank: stacks.values for rank, stacks in stood.items() if stacks is not None and not stacks.moved_on}
+    compared = condition_values.compared(standings, left, left.decision.loop or left.decision.statements[0], frames)
+    return " (%s)" % compared if compared else ""
 
 
 def _entry(entry: Optional[SequenceEntry]) -> str:

@@ -124,11 +124,11 @@ _MAY_DANGLE = sys.version_info[:2] == (3, 11)
 its frame can be gone before the object is there: a wrong object, or the end of the process. Later versions do not collect there."""
 
 
-def _undisturbed(wanted: Iterator[Any]) -> List[Any]:
-    """Return what an iterator yields that is C code all through, without a collection in it. Other threads run once the collector is on again."""
+def undisturbed(wanted: Iterator[Any], without_collection: bool = _MAY_DANGLE) -> List[Any]:
+    """Return what an iterator yields that is C code all through: no other thread runs meanwhile, if no collection runs finalizers in it."""
     found: List[Any] = []
     take: Callable[[], None] = functools.partial(found.extend, wanted)
-    if _MAY_DANGLE:
+    if without_collection:
         collects = itertools.chain.from_iterable(map(itertools.repeat, map(_CALL, (gc.isenabled,))))
         try:
             collections.deque(map(_CALL, itertools.compress((gc.disable, take, gc.enable), collects)), 0)
@@ -141,16 +141,30 @@ def _undisturbed(wanted: Iterator[Any]) -> List[Any]:
 
 def _innermost() -> Dict[int, FrameType]:
     """Return the frame in which each thread is, by its ident."""
-    frames: Dict[int, FrameType] = _undisturbed(map(_CALL, (sys._current_frames,)))[0]
+    frames: Dict[int, FrameType] = undisturbed(map(_CALL, (sys._current_frames,)))[0]
     return frames
+
+
+def _chain(frame: Iterator[Optional[FrameType]]) -> Iterator[Any]:
+    """Return the one frame of an iterator and its callers, innermost first, by C code alone."""
+    outwards: Iterator[Any] = itertools.chain(frame, itertools.repeat("f_back", _DEEP))
+    return itertools.takewhile(bool, itertools.accumulate(outwards, getattr))
 
 
 def _outwards(frame: Optional[FrameType], *attributes: str) -> List[Any]:
     """Return these attributes of a frame of any thread, and of each of its callers. No frame is held."""
-    outwards: Iterator[Any] = itertools.chain((frame,), itertools.repeat("f_back", _DEEP))
-    frames = itertools.accumulate(outwards, getattr)
-    attributes_of = operator.attrgetter(*attributes)
-    return _undisturbed(map(attributes_of, itertools.takewhile(bool, frames)))
+    return undisturbed(map(operator.attrgetter(*attributes), _chain(iter((frame,)))))
+
+
+def chain_of_main_thread() -> Callable[[], Iterator[Any]]:
+    """Return what makes an iterator over the frames of the main thread, innermost first, by C code alone."""
+    ident = _main(_innermost())
+
+    def chain() -> Iterator[Any]:
+        innermost: Iterator[Any] = map(dict.get, map(_CALL, (sys._current_frames,)), (ident,))
+        return _chain(innermost)
+
+    return chain
 
 
 def thread_stacks(without: int = 0) -> List[ThreadStack]:

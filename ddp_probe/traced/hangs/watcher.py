@@ -12,6 +12,7 @@ from typing import Any, Optional, Set, Tuple
 from ddp_probe.shared import schema, settings, threads
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.call_site import MainThread, thread_stacks
+from ddp_probe.traced.facts.plain_values import values_of_main_thread
 from ddp_probe.traced.hangs.daemon import NAME, Daemon, Pauses
 from ddp_probe.traced.hangs.place_in_ledger import Hang, standing
 from ddp_probe.traced.hangs.standstill import Unled
@@ -112,7 +113,9 @@ class _Early:
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
                 stacks = thread_stacks(threads.get_ident())
-                self._recorder.point(schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=stacks))
+                suspected = schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=stacks)
+                suspected.values = values_of_main_thread()
+                self._recorder.point(suspected)
         if self._others is not None:
             self._others.tell_over()
             self._others.look(self._main.since_ns, now)
@@ -206,7 +209,9 @@ class _Rounds:
             return None
         still = max(0.0, min(since, (now - self._main.since_ns) / 1e9))
         stacks = thread_stacks(threads.get_ident())
-        return schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=stacks, **where._asdict())
+        suspected = schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=stacks, **where._asdict())
+        suspected.values = values_of_main_thread()
+        return suspected
 
 
 def flushed(file: LedgerFile) -> None:
@@ -228,7 +233,8 @@ class Requests:
     def answer(self, recorder: Recorder) -> None:
         """Write the stacks for each request that is new."""
         for number in self.new():
-            recorder.point(schema.Stacks(request=number, threads=thread_stacks(threads.get_ident())))
+            stacks = thread_stacks(threads.get_ident())
+            recorder.point(schema.Stacks(request=number, threads=stacks, values=values_of_main_thread()))
 
     def new(self) -> Any:
         """Return the numbers of requests that have not been answered."""

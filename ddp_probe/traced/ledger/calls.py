@@ -11,7 +11,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ours import must_pass, ours
 from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.groups import Groups, Known, Numbers, Row, Sums, count_call
-from ddp_probe.traced.ledger.sites import LINE, finder
+from ddp_probe.traced.ledger.sites import ITEM_BITS, LINE, SIGNAL, finder
 from ddp_probe.traced.patching import Switch
 from ddp_probe.traced.patching.code_swap import Hooks
 from ddp_probe.traced.patching.guard import guard
@@ -86,7 +86,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     plain, parameter = torch.Tensor, torch.nn.Parameter  # torch itself answers for their attributes.
     modes = getattr(sys.modules.get("torch._C"), "_len_torch_function_stack", None) or int  # int() is 0: torch before 2.0 has no modes
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
-    place_of = finder(file)
+    place_of = finder(file, with_items=True)
     layout = schema.layout(schema.RECORD)
     pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
     left = schema.offset(schema.RECORD, "left") // 8
@@ -98,7 +98,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:  # noqa: C901, PLR0912, PLR0915  # The same.
         if not switch.on:
             return None
-        index = outer = seq = 0
+        index = outer = seq = item = 0
         thread = numbers = None
         try:
             now = clock()
@@ -118,19 +118,22 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             line, way = place_of()
             flags = thread.flags
             if line > LINE:
-                flags |= line >> 32 << schema.SIGNAL_BITS
+                item = line >> ITEM_BITS
+                flags |= (line >> 32 & SIGNAL) << schema.SIGNAL_BITS
                 line &= LINE
             if is_async is not False and is_async is not None:
                 if is_async is not True:  # It is not ours to ask what the truth of it is.
                     is_async = type(is_async) is int and is_async != 0
                 if is_async:
                     flags |= 1
-            if thread.outer and not frames.around(frame_of(1).f_back, CALL):
+            outer = thread.outer
+            if outer and not frames.around(frame_of(1).f_back, CALL):
                 tidy(thread, 0)
-            outer, row = thread.outer, None
+                outer = thread.outer
             if outer:
                 seq = thread.inner + 1
                 flags |= 2
+                row = None
             elif op < 200:
                 row = known.rows.get(line)
                 if row is None or row[1] != op:
@@ -141,9 +144,11 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 row = row_of(op, known, line) if op < 300 else None
                 numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
                 seq = numbers.next()
+            else:
+                row = None
             index = number()
             at = start + (index & mask) * size
-            pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, way, line, 0, peer, tensors, op, dtype, device, flags, index)
+            pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, way, line, item, peer, tensors, op, dtype, device, flags, index)
             at >>= 3
             thread.latest = at
             if outer:

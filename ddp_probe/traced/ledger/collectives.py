@@ -150,7 +150,7 @@ class Collectives:
             if phase == OPTIMIZER and self._steps is not None:
                 self._steps.wait_for(target)
             else:
-                self._take(target, self._phases[phase], [], phase, sources)
+                self._take(target, self._phases[phase], phases.given(phase), phase, sources)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Write who this process is, once a process group knows it."""

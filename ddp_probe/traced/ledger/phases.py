@@ -13,9 +13,11 @@ from ddp_probe.traced.ledger.groups import Numbers
 from ddp_probe.traced.ledger.sites import LINE, finder
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks
+from ddp_probe.traced.patching.woven import Given
 from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
 
 _ROWS = schema.PHASE_ROWS + 1
+_own = object.__getattribute__  # A class of the job's may answer for its attributes.
 _CODES = {code.name: code.code for code in schema.PHASES}
 BACKWARD = _CODES["backward"]
 _NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "validate", "test")
@@ -129,6 +131,11 @@ class PhaseObserver(Observer):
             call.note[0].error(call.note[1])
 
 
+def given(phase: int) -> List[Given]:
+    """Return what the begin of a phase is called with: the model of a forward pass."""
+    return ["self"] if phase == _FORWARD else []
+
+
 def targets() -> List[Tuple[int, Target]]:
     """Return each target with the code of its phase."""
     return [(CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
@@ -154,7 +161,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
         at, numbers, threads = rows[phase]
         row, left_at, counted_at, ends_step = at << 3, at + left, at + counted, phase == BACKWARD
 
-        def begin() -> Any:
+        def begin(model: Any = None) -> Any:
             if not switch.on:
                 return None
             count = 0
@@ -170,11 +177,13 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                     words[counted_at] = count
                 else:
                     line, way = place_of()
-                    line, index = line & LINE, pass_number()
+                    line, index, flags = line & LINE, pass_number(), thread.flags
+                    if model is not None and _own(model, "__dict__").get("require_backward_grad_sync") is False:
+                        flags |= schema.HELD_BACK
                     pass_at = pass_start + (index & mask) * pass_size
                     threads[thread] = token = thread, now, thread.waited, index, pass_at >> 3
                     pack(mapped, row, count, now, 0, count, line, thread.flags, count)
-                    pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, thread.flags, index)
+                    pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, flags, index)
                 numbers.used = count
                 words[moved] = now
                 return token

@@ -15,6 +15,7 @@ from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
 from ddp_probe.shared.own_code import foreign, framework, starts_a_child
 from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, call_path, module_of
+from ddp_probe.traced.ledger.loop_items import Loop, LoopFinder, item_at
 from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _FRAMES = 100
@@ -22,7 +23,9 @@ _CODES = 10_000  # code objects that are distinguished; a program that compiles 
 _NEVER_THE_JOBS = (*BETWEEN, *PROBE)
 _bases, _contents = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__  # A metaclass may answer for them.
 LINE = (1 << 32) - 1
-"""The bits of what is found that are the number of the line; those above are the number of the signal, 0 for none."""
+"""The bits of what is found that are the number of the line. Above it are the number of the signal, 0 for none, and the item."""
+SIGNAL, ITEM_BITS = (1 << 8) - 1, 40
+"""The bits of the signal, and the bit at which the item begins."""
 
 
 _DEPTH = (None,) * 64  # how many frames of a way are told apart
@@ -31,18 +34,23 @@ _WAYS = 1000  # different ways that are kept; each is a text of some 30 bytes
 
 
 Place = Tuple[int, int]
-"""The number of the job's line, with the signal above it, and that of the way to it; 0 for what is not known."""
+"""The number of the job's line, with the signal and the item above it, and that of the way to it; 0 for what is not known."""
 _NOWHERE = (0, 0)
 
 
-def finder(file: LedgerFile) -> Callable[[], Place]:  # noqa: C901, PLR0915  # One closure costs less than the attributes of a class.
-    """Return what finds the place that called its caller's caller; closures, as an attribute costs as much as the rest of a step."""
+def finder(file: LedgerFile, with_items: bool = False) -> Callable[[], Place]:  # noqa: C901, PLR0915  # A class costs more.
+    """Return what finds the place that called its caller's caller; closures, as an attribute costs as much as the rest of a step.
+
+    A place in a loop over names is found with the item at which the loop is. It is kept apart, so that other places cost no more.
+    """
     codes: Dict[int, Optional[Dict[int, int]]] = {}  # by id(code): the numbers by instruction, None if the code is not the job's own
     kept: List[Any] = []  # the code objects, so that no other one gets their ids
     unknown: Any = {}  # of a code that has not been met
     frame_of = sys._getframe
     places: Any = {}  # by what their frames add up to
     known = places.get
+    in_loops: Dict[int, Tuple[Place, Loop]] = {}  # the same, of places whose item has to be looked at
+    loops = LoopFinder() if with_items else None
     of_places: List[Any] = []  # the code objects of their frames
 
     def find() -> Place:
@@ -60,8 +68,12 @@ def finder(file: LedgerFile) -> Callable[[], Place]:  # noqa: C901, PLR0915  # O
         return known(total) or learn_place(total, frame_of(3))
 
     def learn_place(total: int, start: FrameType) -> Place:
+        looped = in_loops.get(total)
+        if looped is not None:
+            (line, way), loop = looped
+            return line | item_at(loop, start) << ITEM_BITS, way
         line = search(start)
-        if not 0 < line <= LINE or len(places) >= _WAYS:
+        if not 0 < line <= LINE or len(of_places) >= _WAYS:
             return line, 0  # In a handler each call is looked at.
         walked: Optional[FrameType] = start
         lines: List[int] = []
@@ -75,8 +87,15 @@ def finder(file: LedgerFile) -> Callable[[], Place]:  # noqa: C901, PLR0915  # O
         text = " ".join(["%d" % number for number in reversed(lines[:_LONGEST_WAY])])
         way = file.text(ledger_schema.WAY, text) if lines and all(lines) else 0
         of_places.append(passed)
+        found = loops.around(start, is_the_jobs) if loops is not None else None
+        if found is not None:
+            in_loops[total] = (line, way), found
+            return line | item_at(found, start) << ITEM_BITS, way
         place = places[total] = line, way
         return place
+
+    def is_the_jobs(code: CodeType) -> bool:
+        return codes.get(id(code)) is not None
 
     def line_of(frame: FrameType) -> Optional[int]:
         """Return the number of the line at which a frame of the job stands; None for any other frame."""

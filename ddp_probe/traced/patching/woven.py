@@ -83,7 +83,7 @@ def weave(function: FunctionType, given: Sequence[Given], sources: SourceFiles, 
     original = function.__code__
     names = getattr(original, "co_qualname", function.__qualname__).split(".")
     tree = _parsed(sources.block(original), names, _imported(function))
-    if _as_it_is(_compiled(tree, original, names)) != _as_it_is(original):
+    if as_it_is(_compiled(tree, original, names)) != as_it_is(original):
         raise NotWoven("its source is not what runs")
     node: Any = tree
     while isinstance(node, (ast.Module, ast.ClassDef, ast.If)):
@@ -155,12 +155,12 @@ def _moved(code: CodeType, by: int) -> CodeType:
     return code.replace(co_firstlineno=code.co_firstlineno + by, co_consts=consts)
 
 
-def _as_it_is(code: CodeType) -> Tuple[Any, ...]:
+def as_it_is(code: CodeType) -> Tuple[Any, ...]:
     """Return all that tells two codes apart; their == leaves out the lines, the columns and the full name in some versions."""
     lines = [getattr(code, name, None) for name in ("co_linetable", "co_exceptiontable", "co_qualname")]
     if lines[0] is None:
         lines[0] = code.co_lnotab
-    inner = [_as_it_is(const) for const in code.co_consts if type(const) is CodeType]
+    inner = [as_it_is(const) for const in code.co_consts if type(const) is CodeType]
     return code, code.co_filename, code.co_stacksize, lines, inner
 
 

@@ -6,6 +6,8 @@ import sys
 from ddp_probe.activation.installer import state
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC501",
@@ -25,18 +27,27 @@ def check(host: Host) -> Answer:
     """Ask the installer."""
     seen = found_here(host)
     if seen.missing:
-        return CHECK.fail(seen.because or "Packages are missing.", "%s -m pip install %s" % (_python(), " ".join(seen.missing)))
+        because = quoted(seen.because) if seen.because else say("Packages are missing.")
+        return CHECK.fail(because, _command("-m pip install %s" % " ".join(seen.missing)))
+    python = quoted(sys.executable)
     if seen.name == "active":
-        return CHECK.ok("Active for %s, by %s." % (sys.executable, seen.via))
+        return CHECK.ok(say("Active for {python}, by {via}.", python=python, via=seen.via))
     if seen.name == "outdated":
-        return CHECK.warn("Active for %s. %s" % (sys.executable, seen.because), "%s -m ddp_probe install" % _python())
+        saw = say("Active for {python}. {because}", python=python, because=quoted(seen.because))
+        return CHECK.warn(saw, _command("-m ddp_probe install"))
     if seen.name == "absent":
         return CHECK.warn(
-            "Not installed for %s: DDP_PROBE=1 alone records nothing." % sys.executable,
-            "%s -m ddp_probe install; or, for one launch, %s -m ddp_probe run -- COMMAND." % (_python(), _python()),
+            say("Not installed for {python}: DDP_PROBE=1 alone records nothing.", python=python),
+            say(
+                "{install}; or, for one launch, {run}.",
+                install=_command("-m ddp_probe install"),
+                run=_command("-m ddp_probe run -- COMMAND"),
+            ),
         )
-    return CHECK.fail("It is %s: %s" % (seen.name, seen.because), "%s -m ddp_probe uninstall; %s -m ddp_probe install" % (_python(), _python()))
+    saw = say("It is {state}: {because}", state=seen.name, because=quoted(seen.because))
+    uninstall, install = _command("-m ddp_probe uninstall"), _command("-m ddp_probe install")
+    return CHECK.fail(saw, quoted("%s; %s" % (uninstall, install)))
 
 
-def _python() -> str:
-    return shlex.quote(sys.executable)
+def _command(arguments: str) -> Text:
+    return quoted("%s %s" % (shlex.quote(sys.executable), arguments))

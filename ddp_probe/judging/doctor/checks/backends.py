@@ -5,6 +5,8 @@ from typing import List
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed
 
 CHECK = Check(
     id="DOC207",
@@ -20,20 +22,34 @@ def check(host: Host) -> Answer:
     """Compare the backend that is asked for, or the vendor's, with the list."""
     there: List[str] = cards.torch_facts(host).last.get("backends", [])
     known = cards.accelerator(host)
-    shown = ", ".join(there) or "none"
+    shown = listed(there) if there else say("none")
     wanted = host.request.backend
     if wanted:
         missing = [part for part in _parts(wanted) if part not in there]
         if missing:
-            return CHECK.fail("torch.distributed has no backend %s; it has %s." % (" and ".join(missing), shown), _instead(there))
-        return CHECK.ok("%s is there; torch.distributed has %s." % (wanted, shown))
+            saw = say(
+                "torch.distributed has no backend {missing}; it has {backends}.",
+                missing=listed(missing, by=" and "),
+                backends=shown,
+            )
+            return CHECK.fail(saw, _instead(there))
+        saw = say("{backend} is there; torch.distributed has {backends}.", backend=wanted, backends=shown)
+        return CHECK.ok(saw)
     of_vendor = [name for name in (known.backends if known else ()) if name in there]
     if known and known.backends and not of_vendor:
         return CHECK.warn(
-            "torch.distributed has %s, and no backend of %s (%s)." % (shown, known.vendor, ", ".join(known.backends)),
-            "Install the plugin that registers %s; until then gloo works, through the host's memory." % known.backends[0],
+            say(
+                "torch.distributed has {backends}, and no backend of {vendor} ({missing}).",
+                backends=shown,
+                vendor=known.vendor,
+                missing=listed(known.backends),
+            ),
+            say(
+                "Install the plugin that registers {backend}; until then gloo works, through the host's memory.",
+                backend=known.backends[0],
+            ),
         )
-    return CHECK.ok("torch.distributed has %s." % shown)
+    return CHECK.ok(say("torch.distributed has {backends}.", backends=shown))
 
 
 def _parts(backend: str) -> List[str]:
@@ -44,7 +60,7 @@ def _parts(backend: str) -> List[str]:
 def _instead(there: List[str]) -> str:
     if not there:
         return CHECK.remedy
-    return "Pass a backend that is there: --backend %s, and the same to init_process_group (mmengine: dist_cfg=dict(backend='%s'))." % (
-        there[0],
-        there[0],
+    return say(
+        "Pass a backend that is there: --backend {backend}, and the same to init_process_group (mmengine: dist_cfg=dict(backend='{backend}')).",
+        backend=there[0],
     )

@@ -4,6 +4,7 @@ from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.wording.text import say
 
 CHECK = Check(
     id="DOC605",
@@ -25,6 +26,13 @@ def check(host: Host) -> Answer:
     megabytes, seconds = slowest["bytes"] / (1 << 20), slowest["seconds"]
     made = plan(host)
     return CHECK.ok(
-        "%.0f MB/s: an all_reduce of %.0f MB over %d ranks took %.1f ms with %s %s."
-        % (megabytes / seconds, megabytes, made.ranks, seconds * 1000, made.backend, made.on)
+        say(
+            "{rate:.0f} MB/s: an all_reduce of {size:.0f} MB over {count} ranks took {milliseconds:.1f} ms with {backend} {on}.",
+            rate=megabytes / seconds,
+            size=megabytes,
+            count=made.ranks,
+            milliseconds=seconds * 1000,
+            backend=made.backend,
+            on=made.on,
+        )
     )

@@ -1,12 +1,13 @@
 """Each card computes what the CPU computes."""
 
-from typing import List, Sequence, Tuple
+from typing import List, Sequence
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import LivePlan, asked_and_absent, plan, without
-from ddp_probe.wording.words import counted
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import counted, listed, quoted
 
 CHECK = Check(
     id="DOC601",
@@ -23,61 +24,81 @@ def check(host: Host) -> Answer:
     """Ask each card."""
     absent = asked_and_absent(host)
     if absent:
-        return CHECK.blocked("It needs a %s card, but torch counts none." % absent)
+        return CHECK.blocked(say("It needs a {kind} card, but torch counts none.", kind=absent))
     made = plan(host)
-    answers = host.ask_together("cards", [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)])
-    bad = [(index, problem) for index, each in enumerate(answers) for problem in [_problem(_subject(made, index, each), each)] if problem]
+    programs = [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)]
+    answers = host.ask_together("cards", programs)
+    bad, problems = [], []
+    for index, answer in enumerate(answers):
+        problem = _problem(_subject(made, index, answer), answer)
+        if problem:
+            bad.append(index)
+            problems.append(problem)
     if bad:
-        first = answers[bad[0][0]]
-        return CHECK.fail(" ".join(problem for _, problem in bad), _remedy(host, [index for index, _ in bad]), first.last_lines)
+        lines = [quoted(line) for line in answers[bad[0]].last_lines]
+        return CHECK.fail(joined(problems), _remedy(host, bad), lines)
     if not made.cards:
-        return CHECK.ok("The CPU computes correctly. No card was tried: %s." % _why(made))
-    names = ", ".join(_name(made, index, each) for index, each in enumerate(answers))
-    return CHECK.ok("%s computed the same as the CPU: %s." % (counted(made.cards, "card"), names), *_identities(answers))
+        return CHECK.ok(say("The CPU computes correctly. No card was tried: {why}.", why=_why(made)))
+    saw = say(
+        "{cards} computed the same as the CPU: {names}.",
+        cards=counted(made.cards, "card"),
+        names=listed([_name(made, index, answer) for index, answer in enumerate(answers)]),
+    )
+    return CHECK.ok(saw, *_identities(answers))
 
 
 def _arguments(made: LivePlan, index: int) -> Sequence[str]:
     return (made.types, str(index), made.attribute, made.module)
 
 
-def _why(made: LivePlan) -> str:
-    return "torch counts no %s card" % made.known.name if made.known else "nothing on this host shows an accelerator"
+def _why(made: LivePlan) -> Text:
+    if made.known:
+        return say("torch counts no {kind} card", kind=made.known.name)
+    return say("nothing on this host shows an accelerator")
 
 
 def _name(made: LivePlan, index: int, answer: ChildAnswer) -> str:
     """Return what torch calls the card, also if the child ended before it could say."""
-    said = next((str(each["card"]) for each in answer.answers if "card" in each), "%s:%d" % (made.device, index))
-    return said if made.cards else "The CPU"
+    named = [str(said["card"]) for said in answer.answers if "card" in said]
+    return named[0] if named else "%s:%d" % (made.device, index)
 
 
-def _subject(made: LivePlan, index: int, answer: ChildAnswer) -> str:
-    name = _name(made, index, answer)
-    return "Card " + name if made.cards else name
+def _subject(made: LivePlan, index: int, answer: ChildAnswer) -> Text:
+    return say("Card {card}", card=_name(made, index, answer)) if made.cards else say("The CPU")
 
 
-def _problem(name: str, answer: ChildAnswer) -> str:
+def _problem(name: Text, answer: ChildAnswer) -> str:
     """Return what is wrong with a card as a sentence; empty if nothing is."""
-    at = next((str(each["stage"]) for each in reversed(answer.answers) if "stage" in each), "import")
+    stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "import")
     if answer.last.get("error"):
-        return "%s failed in %s: %s." % (name, at, str(answer.last["error"]).rstrip("."))
+        error = quoted(str(answer.last["error"]).rstrip("."))
+        return say("{card} failed in {stage}: {error}.", card=name, stage=stage, error=error)
     if answer.code != 0:
-        return "%s %s; it was in %s." % (name, answer.how(), at)
-    wrong = str(answer.last.get("wrong", "the child said nothing"))
-    return "%s computes wrong results: %s." % (name, wrong) if wrong else ""
+        return say("{card} {how}; it was in {stage}.", card=name, how=answer.how(), stage=stage)
+    if "wrong" not in answer.last:
+        return say("{card} computes wrong results: {wrong}.", card=name, wrong=say("the child said nothing"))
+    wrong = str(answer.last["wrong"])
+    return say("{card} computes wrong results: {wrong}.", card=name, wrong=quoted(wrong)) if wrong else ""
 
 
 def _remedy(host: Host, bad: List[int]) -> str:
     """Say how to go on without the card, as a restart may need somebody else."""
     made = plan(host)
     if not made.cards:
-        return "Run 'python -c \"import torch; print(torch.ones(8, 8) @ torch.ones(8, 8))\"'. If it fails as well, install torch again."
-    tool = "Look at it with %s, and restart its driver or the host. " % made.known.smi if made.known and made.known.smi else ""
+        return say(
+            "Run 'python -c \"import torch; print(torch.ones(8, 8) @ torch.ones(8, 8))\"'. If it fails as well, install torch again.",
+        )
+    steps = []
+    if made.known and made.known.smi:
+        steps.append(say("Look at it with {tool}, and restart its driver or the host.", tool=made.known.smi))
     hidden = without(host, tuple(bad))
-    if not hidden:
-        return tool or CHECK.remedy
-    count = made.cards - len(bad)
-    return "%sTo train without it, set %s and start %s." % (tool, hidden, counted(count, "rank"))
+    if hidden:
+        ranks = counted(made.cards - len(bad), "rank")
+        setting = quoted(hidden)
+        steps.append(say("To train without it, set {setting} and start {ranks}.", setting=setting, ranks=ranks))
+    return joined(steps) or CHECK.remedy
 
 
-def _identities(answers: Sequence[ChildAnswer]) -> Tuple[str, ...]:
-    return tuple("%s: %s" % (each.last["card"], each.last["identity"]) for each in answers if each.last.get("identity"))
+def _identities(answers: Sequence[ChildAnswer]) -> List[Text]:
+    said = [answer.last for answer in answers if answer.last.get("identity")]
+    return [quoted("%s: %s" % (each["card"], each["identity"])) for each in said]

@@ -6,6 +6,8 @@ import time
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import moment
 
 CHECK = Check(
     id="DOC304",
@@ -21,7 +23,8 @@ def check(_: Host) -> Answer:
     """Write a file, and compare."""
     now = time.time()
     if now < os.path.getmtime(__file__) - _APART:
-        return CHECK.fail("The clock says %s, which is before this package was installed." % _said(now))
+        saw = say("The clock says {time}, which is before this package was installed.", time=moment(now))
+        return CHECK.fail(saw)
     try:
         with tempfile.TemporaryFile(dir=os.getcwd()) as file:
             before = time.time()
@@ -29,12 +32,13 @@ def check(_: Host) -> Answer:
             file.flush()
             written, after = os.fstat(file.fileno()).st_mtime, time.time()
     except OSError:
-        return CHECK.ok("The clock says %s." % _said(now))
+        return CHECK.ok(say("The clock says {time}.", time=moment(now)))
     apart = max(before - written, written - after)
     if apart > _APART:
-        return CHECK.warn("A file written now gets a time that is %.0f s away from this host's clock: the file server's clock differs." % apart)
-    return CHECK.ok("The clock says %s, and the file system agrees." % _said(now))
-
-
-def _said(when: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(when))
+        return CHECK.warn(
+            say(
+                "A file written now gets a time that is {seconds:.0f} s away from this host's clock: the file server's clock differs.",
+                seconds=apart,
+            )
+        )
+    return CHECK.ok(say("The clock says {time}, and the file system agrees.", time=moment(now)))

@@ -4,6 +4,7 @@ from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.wording.text import say
 
 CHECK = Check(
     id="DOC603",
@@ -21,7 +22,12 @@ def check(host: Host) -> Answer:
     """Look at what the ranks said."""
     made = plan(host)
     return live_ranks.judge(host, CHECK, STAGES, _remedy(host)) or CHECK.ok(
-        "all_reduce, broadcast and barrier over %d ranks are right, with %s %s." % (made.ranks, made.backend, made.on)
+        say(
+            "all_reduce, broadcast and barrier over {count} ranks are right, with {backend} {on}.",
+            count=made.ranks,
+            backend=made.backend,
+            on=made.on,
+        )
     )
 
 
@@ -30,9 +36,9 @@ def _remedy(host: Host) -> str:
     made = plan(host)
     backend = made.known.backends[0] if made.cards and made.known and made.known.backends else ""
     if backend and made.backend == "gloo" and made.device != "cuda":
-        return "gloo does not carry tensors of %s cards. Use the backend %s in init_process_group, here with --backend %s." % (
-            made.device,
-            backend,
-            backend,
+        return say(
+            "gloo does not carry tensors of {kind} cards. Use the backend {backend} in init_process_group, here with --backend {backend}.",
+            kind=made.device,
+            backend=backend,
         )
     return ""

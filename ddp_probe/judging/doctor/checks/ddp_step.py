@@ -4,6 +4,7 @@ from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.wording.text import say
 
 CHECK = Check(
     id="DOC604",
@@ -19,4 +20,6 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Look at what the ranks said."""
     made = plan(host)
-    return live_ranks.judge(host, CHECK, ("ddp",)) or CHECK.ok("%d ranks have the same parameters after a step %s." % (made.ranks, made.on))
+    return live_ranks.judge(host, CHECK, ("ddp",)) or CHECK.ok(
+        say("{count} ranks have the same parameters after a step {on}.", count=made.ranks, on=made.on)
+    )

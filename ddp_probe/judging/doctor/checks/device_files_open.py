@@ -5,6 +5,8 @@ import os
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC202",
@@ -20,15 +22,29 @@ def check(host: Host) -> Answer:
     known = cards.accelerator(host)
     files = cards.device_files(host, known) if known else []
     if not files:
-        return CHECK.skipped("There is no device file of an accelerator.")
+        return CHECK.skipped(say("There is no device file of an accelerator."))
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if not closed:
-        return CHECK.ok("%d of %d can be read and written: %s." % (len(files), len(files), ", ".join(files[:8])))
-    group = _group(closed[0])
+        return CHECK.ok(
+            say(
+                "{count} of {all} can be read and written: {files}.",
+                count=len(files),
+                all=len(files),
+                files=listed([quoted(path) for path in files[:8]]),
+            )
+        )
     return CHECK.fail(
-        "%d of %d cannot be read and written by this user: %s." % (len(closed), len(files), ", ".join(closed[:8])),
-        "Add the user to the group %s: usermod -aG %s $USER, then log in again. In a container, give it the group: --group-add %s."
-        % (group, group, group),
+        say(
+            "{count} of {all} cannot be read and written by this user: {files}.",
+            count=len(closed),
+            all=len(files),
+            files=listed([quoted(path) for path in closed[:8]]),
+        ),
+        say(
+            "Add the user to the group {group}: usermod -aG {group} $USER, then log in again. In a container, give it the group: "
+            "--group-add {group}.",
+            group=_group(closed[0]),
+        ),
     )
 
 

@@ -8,6 +8,8 @@ from ddp_probe.activation import run_folder
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.checks.shared_memory import in_bytes
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC303",
@@ -22,26 +24,40 @@ _INODES = 1000
 
 def check(host: Host) -> Answer:
     """Ask the file system of each folder."""
-    folders: Dict[str, str] = {}
+    folders: Dict[str, Text] = {}
     for name, path in (
-        ("this folder", os.getcwd()),
-        ("the folder of runs", run_folder.root(host.environ)),
-        ("temporary files", tempfile.gettempdir()),
+        (say("this folder"), os.getcwd()),
+        (say("the folder of runs"), run_folder.root(host.environ)),
+        (say("temporary files"), tempfile.gettempdir()),
     ):
         folders.setdefault(_there(path), name)
-    low, shown = [], []
+    full, low, shown = [], [], []
     for path, name in folders.items():
         usage = os.statvfs(path)
         if not usage.f_blocks:  # /proc and its like hold no files of anybody.
             continue
         free = usage.f_frsize * usage.f_bavail
-        shown.append("%s (%s): %s free" % (name, path, in_bytes(free)))
+        size = in_bytes(free)
+        shown.append(say("{folder} ({path}): {size} free", folder=name, path=quoted(path), size=size))
         if free < _LEAST or (usage.f_files > 0 and usage.f_favail < _INODES):
-            low.append((path, name, "%s (%s) has %s and %d inodes free" % (name, path, in_bytes(free), usage.f_favail)))
+            full.append(path)
+            low.append(
+                say(
+                    "{folder} ({path}) has {size} and {inodes} inodes free",
+                    folder=name,
+                    path=quoted(path),
+                    size=size,
+                    inodes=usage.f_favail,
+                )
+            )
     if not low:
-        return CHECK.ok("; ".join(shown) + ".")
+        return CHECK.ok(say("{folders}.", folders=listed(shown, by="; ")))
     return CHECK.warn(
-        "%s." % "; ".join(said for _, _, said in low), "Free some space in %s, or start the job from a folder on another disk." % low[0][0]
+        say("{folders}.", folders=listed(low, by="; ")),
+        say(
+            "Free some space in {path}, or start the job from a folder on another disk.",
+            path=quoted(full[0]),
+        ),
     )
 
 

@@ -5,6 +5,8 @@ import os
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC204",
@@ -18,15 +20,25 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Look for the driver's folder."""
     known = cards.accelerator(host)
-    if known is None or not known.drivers:
-        return CHECK.skipped("No accelerator is detected." if known is None else "The name of the driver of %s is not known." % known.name)
+    if known is None:
+        return CHECK.skipped(say("No accelerator is detected."))
+    if not known.drivers:
+        return CHECK.skipped(say("The name of the driver of {kind} is not known.", kind=known.name))
     for name in known.drivers:
         if os.path.isdir(os.path.join(host.sys, "module", name)):
             version = host.read(host.sys, "module", name, "version").strip()
-            return CHECK.ok("The driver %s%s is loaded." % (name, " " + version if version else ""))
+            driver = quoted(("%s %s" % (name, version)).strip())
+            return CHECK.ok(say("The driver {driver} is loaded.", driver=driver))
     if not cards.device_files(host, known):
-        return CHECK.skipped("There is no device file of an accelerator.")
-    names = " or ".join(known.drivers)
+        return CHECK.skipped(say("There is no device file of an accelerator."))
     return CHECK.warn(
-        "There are device files, but %s/module has no %s." % (host.sys, names), "On the host, outside the container: modprobe %s" % known.drivers[0]
+        say(
+            "There are device files, but {folder} has no {drivers}.",
+            folder=quoted("%s/module" % host.sys),
+            drivers=listed(known.drivers, by=" or "),
+        ),
+        say(
+            "On the host, outside the container: {command}",
+            command=quoted("modprobe %s" % known.drivers[0]),
+        ),
     )

@@ -5,6 +5,8 @@ from typing import Dict, List
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.host_meeting import MetHost, meet, why_not_compared
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import listed
 
 CHECK = Check(
     id="DOC804",
@@ -26,17 +28,25 @@ def check(host: Host) -> Answer:
     met = meet(host, ())
     bad = [each for each in met.hosts if each.gloo.startswith(_LOOPBACK)]
     if not bad:
-        return CHECK.ok("On each host gloo uses an address that is not a loopback address.")
-    names = ", ".join(each.name for each in bad)
-    saw = "Gloo would use %s on %s, because the name of the host resolves to it: other hosts cannot connect to it." % (bad[0].gloo, names)
+        return CHECK.ok(say("On each host gloo uses an address that is not a loopback address."))
+    saw = say(
+        "Gloo would use {address} on {hosts}, because the name of the host resolves to it: other hosts cannot connect to it.",
+        address=bad[0].gloo,
+        hosts=listed([met_host.name for met_host in bad]),
+    )
     if met.hosts[0].facts.get("backend") == "gloo":
         return CHECK.fail(saw, _remedy(bad))
-    return CHECK.warn(saw + " Only groups with the backend gloo need it, such as those for objects.", _remedy(bad))
+    only = say("Only groups with the backend gloo need it, such as those for objects.")
+    return CHECK.warn(joined([saw, only]), _remedy(bad))
 
 
 def _remedy(bad: List[MetHost]) -> str:
     by_interface: Dict[str, List[str]] = {}
     for each in bad:
         by_interface.setdefault(each.interface, []).append(each.name)
-    settings = ["Set GLOO_SOCKET_IFNAME=%s on %s." % (name, ", ".join(hosts)) for name, hosts in by_interface.items() if name and name != "lo"]
-    return " ".join(settings) or CHECK.remedy
+    settings = []
+    for name, hosts in by_interface.items():
+        if name and name != "lo":
+            setting = say("Set GLOO_SOCKET_IFNAME={interface} on {hosts}.", interface=name, hosts=listed(hosts))
+            settings.append(setting)
+    return joined(settings) or CHECK.remedy

@@ -4,6 +4,7 @@ from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.wording.text import say
 
 CHECK = Check(
     id="DOC607",
@@ -18,4 +19,5 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look at what the ranks said."""
-    return live_ranks.judge(host, CHECK, ("destroy_process_group",)) or CHECK.ok("%d ranks ended." % plan(host).ranks)
+    failed = live_ranks.judge(host, CHECK, ("destroy_process_group",))
+    return failed or CHECK.ok(say("{count} ranks ended.", count=plan(host).ranks))

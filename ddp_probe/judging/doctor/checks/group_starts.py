@@ -7,6 +7,8 @@ from ddp_probe.judging.doctor import cards, live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC602",
@@ -26,11 +28,16 @@ def check(host: Host) -> Answer:
     """Launch the ranks."""
     clash = live_ranks.shared_cards(host)
     if clash:
-        return CHECK.blocked("It needs own-card-each: %s" % clash)
+        return CHECK.blocked(say("It needs own-card-each: {clash}", clash=clash))
     fault = live_ranks.fault(host)
     made = plan(host)
     return live_ranks.judge(host, CHECK, STAGES, _remedy(host, fault) if fault else "") or CHECK.ok(
-        "%d ranks formed a group with %s %s." % (made.ranks, made.backend, made.on)
+        say(
+            "{count} ranks formed a group with {backend} {on}.",
+            count=made.ranks,
+            backend=made.backend,
+            on=made.on,
+        )
     )
 
 
@@ -39,18 +46,24 @@ def _remedy(host: Host, fault: live_ranks.RankFault) -> str:
     made = plan(host)
     interface = _NO_INTERFACE.search(fault.error)
     if interface:
-        name = next(
-            (each for each in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if interface[1] in host.environ.get(each, "")), "GLOO_SOCKET_IFNAME"
+        variables = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+        given = [name for name in variables if interface[1] in host.environ.get(name, "")]
+        return say(
+            "There is no interface {interface}; this host has {interfaces}. For ranks on this host alone, set {setting}.",
+            interface=interface[1].rstrip("."),
+            interfaces=listed([name for _, name in socket.if_nameindex()]),
+            setting=quoted("%s=lo" % (given or variables)[0]),
         )
-        there = ", ".join(each for _, each in socket.if_nameindex())
-        return "There is no interface %s; this host has %s. For ranks on this host alone, set %s=lo." % (interface[1].rstrip("."), there, name)
     if _NO_BACKEND.search(fault.error):
-        there = ", ".join(cards.torch_facts(host).last.get("backends", [])) or "none"
-        return "This torch has these backends here: %s. Use one of them, as in --backend %s, or install what brings %s." % (
-            there,
-            there.split(",", maxsplit=1)[0],
-            made.backend,
+        there = cards.torch_facts(host).last.get("backends", [])
+        return say(
+            "This torch has these backends here: {backends}. Use one of them, as in --backend {first}, or install what brings {backend}.",
+            backends=listed(there) if there else say("none"),
+            first=there[0] if there else "none",
+            backend=made.backend,
         )
     if fault.stage == "init_process_group" and "address" in fault.error and made.backend == "gloo":
-        return "gloo takes the address that the name of this host resolves to. Set GLOO_SOCKET_IFNAME=lo for ranks on this host alone."
+        return say(
+            "gloo takes the address that the name of this host resolves to. Set GLOO_SOCKET_IFNAME=lo for ranks on this host alone.",
+        )
     return ""

@@ -10,6 +10,8 @@ from ddp_probe.judging.doctor import armed_programs
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.checks import activator
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC503",
@@ -26,18 +28,27 @@ def check(host: Host) -> Answer:
     path = host.environ.get("PATH", os.defpath)
     command: List[str] = list(host.request.command) or [shutil.which("torchrun", path=path) or ""]
     if not command[0]:
-        return CHECK.skipped("No command is given after --, and torchrun is not on PATH.")
+        return CHECK.skipped(say("No command is given after --, and torchrun is not on PATH."))
     python = armed_programs.interpreter(command, host.environ)
+    launcher = quoted(os.path.basename(command[0]))
     if not python:
-        return CHECK.skipped("It is not known which Python %s starts." % command[0])
+        because = say("It is not known which Python {command} starts.", command=quoted(command[0]))
+        return CHECK.skipped(because)
     if os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable)):
-        return CHECK.skipped("%s starts this Python, which DOC501 looks at." % os.path.basename(command[0]))
+        return CHECK.skipped(say("{launcher} starts this Python, which DOC501 looks at.", launcher=launcher))
     if activator.found_here(host).name not in ("active", "outdated"):
-        return CHECK.skipped("The probe is not installed for this Python either.")
+        return CHECK.skipped(say("The probe is not installed for this Python either."))
     why = armed_programs.why_not(command, {**host.environ, "DDP_PROBE": "1"})
     if not why:
-        return CHECK.ok("%s starts %s, and is recorded." % (os.path.basename(command[0]), python))
+        saw = say("{launcher} starts {python}, and is recorded.", launcher=launcher, python=quoted(python))
+        return CHECK.ok(saw)
+    install = "{0} -m pip install ddp-probe; {0} -m ddp_probe install".format(shlex.quote(python))
     return CHECK.fail(
-        "%s starts %s, where DDP_PROBE=1 records nothing: %s" % (os.path.basename(command[0]), python, why),
-        "%s -m pip install ddp-probe; %s -m ddp_probe install" % (shlex.quote(python), shlex.quote(python)),
+        say(
+            "{launcher} starts {python}, where DDP_PROBE=1 records nothing: {why}",
+            launcher=launcher,
+            python=quoted(python),
+            why=why,
+        ),
+        quoted(install),
     )

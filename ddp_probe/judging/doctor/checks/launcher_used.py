@@ -3,6 +3,8 @@
 from ddp_probe.judging.doctor import cards, launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC701",
@@ -17,16 +19,27 @@ def check(host: Host) -> Answer:
     """Look for a launcher in the command."""
     command = launch_command.of(host)
     if command is None:
-        return CHECK.skipped("No command is given after --.")
+        return CHECK.skipped(say("No command is given after --."))
     if command.launcher:
-        return CHECK.ok("The command starts %s." % command.launcher)
+        return CHECK.ok(say("The command starts {launcher}.", launcher=command.launcher))
     if not command.script:
-        return CHECK.skipped("%s is not a launcher or a Python program that is known here, so it is not known what it starts." % command.words[0])
-    number = cards.count(host)
+        return CHECK.skipped(
+            say(
+                "{command} is not a launcher or a Python program that is known here, so it is not known what it starts.",
+                command=quoted(command.words[0]),
+            )
+        )
+    number, script = cards.count(host), quoted(command.script)
     rest = " ".join([("-m " if command.is_module else "") + command.script, *command.arguments])
     if number > 1:
         return CHECK.warn(
-            "python starts %s alone, and %d cards are visible: only one of them is used." % (command.script, number),
-            "torchrun --nproc_per_node=%d %s" % (number, rest),
+            say(
+                "python starts {script} alone, and {count} cards are visible: only one of them is used.",
+                script=script,
+                count=number,
+            ),
+            quoted("torchrun --nproc_per_node=%d %s" % (number, rest)),
         )
-    return CHECK.ok("python starts %s alone; %s." % (command.script, "one card is visible" if number else "no card is visible"))
+    if number:
+        return CHECK.ok(say("python starts {script} alone; one card is visible.", script=script))
+    return CHECK.ok(say("python starts {script} alone; no card is visible.", script=script))

@@ -5,6 +5,8 @@ from typing import Iterator, Tuple
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC302",
@@ -14,9 +16,9 @@ CHECK = Check(
     remedy="Raise them in the shell that starts the job: ulimit -n 65536",
 )
 # limit, the option of ulimit, the least number, what needs it
-_LIMITS: Tuple[Tuple[str, str, int, str], ...] = (
-    ("RLIMIT_NOFILE", "n", 1024, "open files: each pair of ranks and each DataLoader worker takes some"),
-    ("RLIMIT_NPROC", "u", 1024, "processes and threads: each rank starts dozens"),
+_LIMITS: Tuple[Tuple[str, str, int, Text], ...] = (
+    ("RLIMIT_NOFILE", "n", 1024, say("open files: each pair of ranks and each DataLoader worker takes some")),
+    ("RLIMIT_NPROC", "u", 1024, say("processes and threads: each rank starts dozens")),
 )
 
 
@@ -24,12 +26,17 @@ def check(_: Host) -> Answer:
     """Compare each limit."""
     low = list(_low())
     if not low:
-        return CHECK.ok(", ".join("ulimit -%s %s" % (option, _text(_soft(name))) for name, option, _, _ in _LIMITS) + _address_space())
-    saw = " ".join("ulimit -%s is %d (%s)." % (option, soft, why) for option, soft, _, why in low)
-    return CHECK.fail(saw, "In the shell that starts the job: " + "; ".join("ulimit -%s %d" % (option, least) for option, _, least, _ in low))
+        limits = [quoted("ulimit -%s %s" % (option, _text(_soft(name)))) for name, option, _, _ in _LIMITS]
+        return CHECK.ok(say("{limits}{space}", limits=listed(limits), space=_address_space()))
+    saw, commands = [], []
+    for option, soft, least, why in low:
+        saw.append(say("ulimit -{option} is {limit} ({why}).", option=option, limit=soft, why=why))
+        commands.append("ulimit -%s %d" % (option, least))
+    remedy = say("In the shell that starts the job: {commands}", commands=quoted("; ".join(commands)))
+    return CHECK.fail(joined(saw), remedy)
 
 
-def _low() -> Iterator[Tuple[str, int, int, str]]:
+def _low() -> Iterator[Tuple[str, int, int, Text]]:
     for name, option, least, why in _LIMITS:
         soft = _soft(name)
         if 0 <= soft < least:
@@ -47,4 +54,6 @@ def _text(soft: int) -> str:
 
 def _address_space() -> str:
     soft = _soft("RLIMIT_AS")
-    return "" if soft < 0 else "; the address space is limited to %.1f GiB" % (soft / (1 << 30))
+    if soft < 0:
+        return ""
+    return say("; the address space is limited to {size:.1f} GiB", size=soft / (1 << 30))

@@ -5,7 +5,8 @@ from typing import List, Tuple
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.host_meeting import CutLink, meet, why_not_compared
-from ddp_probe.wording.words import counted
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import counted, listed, quoted
 
 CHECK = Check(
     id="DOC802",
@@ -27,10 +28,11 @@ def check(host: Host) -> Answer:
     met = meet(host, ())
     pairs = _pairs(met.cut)
     if pairs:
-        shown = " ".join(_sentence(links) for links in pairs[:_LISTED])
-        more = " And %s more." % counted(len(pairs) - _LISTED, "pair") if len(pairs) > _LISTED else ""
-        return CHECK.fail(shown + more, _remedy(pairs[0][0]), tuple(_line(link) for link in met.cut))
-    return CHECK.ok("Each of the %d hosts can reach every other host." % len(met.hosts))
+        sentences = [_sentence(links) for links in pairs[:_LISTED]]
+        if len(pairs) > _LISTED:
+            sentences.append(say("And {more} more.", more=counted(len(pairs) - _LISTED, "pair")))
+        return CHECK.fail(joined(sentences), _remedy(pairs[0][0]), tuple(_line(link) for link in met.cut))
+    return CHECK.ok(say("Each of the {count} hosts can reach every other host.", count=len(met.hosts)))
 
 
 def _pairs(cut: List[CutLink]) -> List[List[CutLink]]:
@@ -41,22 +43,33 @@ def _pairs(cut: List[CutLink]) -> List[List[CutLink]]:
     return list(by_pair.values())
 
 
-def _sentence(links: List[CutLink]) -> str:
+def _sentence(links: List[CutLink]) -> Text:
     first = links[0]
     if len(links) > 1:
-        return "%s and %s cannot reach each other: %s." % (first.host, first.other, "; ".join(map(_line, links)))
-    return "%s cannot reach %s: %s." % (first.host, first.other, _line(first))
+        return say(
+            "{host} and {other} cannot reach each other: {links}.",
+            host=first.host,
+            other=first.other,
+            links=listed([_line(link) for link in links], by="; "),
+        )
+    return say("{host} cannot reach {other}: {link}.", host=first.host, other=first.other, link=_line(first))
 
 
-def _line(link: CutLink) -> str:
-    return "%s%s to %s: %s" % (link.host, " (%s)" % link.own if link.own else "", link.address, link.error)
+def _line(link: CutLink) -> Text:
+    error = quoted(link.error)
+    if link.own:
+        return say("{host} ({own}) to {address}: {error}", host=link.host, own=link.own, address=link.address, error=error)
+    return say("{host} to {address}: {error}", host=link.host, address=link.address, error=error)
 
 
-def _remedy(link: CutLink) -> str:
+def _remedy(link: CutLink) -> Text:
     """Say how to test it; the port of the check is gone."""
     address = link.address.rpartition(":")[0]
-    return (
-        "Open all ports between %s and %s, in firewalls, security groups and routes. To test it, run on %s: python -m http.server 8123 --bind %s"
-        " and on %s: python -c \"import socket; socket.create_connection(('%s', 8123), 5)\""
-        % (link.host, link.other, link.other, address, link.host, address)
+    return say(
+        "Open all ports between {host} and {other}, in firewalls, security groups and routes. "
+        "To test it, run on {other}: {listen} and on {host}: {connect}",
+        host=link.host,
+        other=link.other,
+        listen=quoted("python -m http.server 8123 --bind %s" % address),
+        connect=quoted("python -c \"import socket; socket.create_connection(('%s', 8123), 5)\"" % address),
     )

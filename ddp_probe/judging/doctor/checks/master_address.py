@@ -5,6 +5,8 @@ import socket
 from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC401",
@@ -19,32 +21,41 @@ def check(host: Host) -> Answer:
     """Resolve it, and compare with this host's addresses."""
     address = launch_command.master_address(host)
     if not address:
-        return CHECK.skipped("No address is given: a launcher on one host chooses 127.0.0.1.")
+        return CHECK.skipped(say("No address is given: a launcher on one host chooses 127.0.0.1."))
     try:
         addresses = sorted({entry[4][0] for entry in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)})
     except OSError as exc:
-        return CHECK.fail("%s does not resolve on this host: %s." % (address, exc.strerror or exc), _remedy(host))
+        error = quoted(exc.strerror or exc)
+        return CHECK.fail(say("{address} does not resolve on this host: {error}.", address=address, error=error), _remedy(host))
     local = [each for each in addresses if _is_own(str(each))]
-    here = ", an address of this host" if local else ""
-    shown = address if addresses == [address] else "%s is %s" % (address, ", ".join(map(str, addresses)))
+    shown = address
+    if addresses != [address]:
+        shown = say("{name} is {addresses}", name=address, addresses=listed([str(each) for each in addresses]))
     if not local and launch_command.is_rank_0_here(host):
-        return CHECK.fail("%s is not an address of this host, which starts rank 0." % shown, _remedy(host))
+        return CHECK.fail(
+            say("{address} is not an address of this host, which starts rank 0.", address=shown),
+            _remedy(host),
+        )
     if local and launch_command.hosts(host) > 1 and all(str(each).startswith("127.") or each == "::1" for each in addresses):
         return CHECK.fail(
-            "%s is the loopback address, but %d hosts are to meet there." % (shown, launch_command.hosts(host)),
-            "Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there.",
+            say(
+                "{address} is the loopback address, but {count} hosts are to meet there.",
+                address=shown,
+                count=launch_command.hosts(host),
+            ),
+            say("Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there."),
         )
-    return CHECK.ok("%s%s." % (shown, here))
+    if local:
+        return CHECK.ok(say("{address}, an address of this host.", address=shown))
+    return CHECK.ok(say("{address}.", address=shown))
 
 
-def _remedy(host: Host) -> str:
+def _remedy(host: Host) -> Text:
     if launch_command.hosts(host) > 1:
-        return "Set it on every host to the address of the host of rank 0: 'hostname -I' lists its addresses there."
-    return (
-        "unset MASTER_ADDR, and start with torchrun, or set it to this host: export MASTER_ADDR=127.0.0.1"
-        if not host.request.command
-        else ("Pass --master_addr=127.0.0.1, and unset MASTER_ADDR.")
-    )
+        return say("Set it on every host to the address of the host of rank 0: 'hostname -I' lists its addresses there.")
+    if host.request.command:
+        return say("Pass --master_addr=127.0.0.1, and unset MASTER_ADDR.")
+    return say("unset MASTER_ADDR, and start with torchrun, or set it to this host: export MASTER_ADDR=127.0.0.1")
 
 
 def _is_own(address: str) -> bool:

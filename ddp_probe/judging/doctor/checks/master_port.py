@@ -6,6 +6,8 @@ import socket
 from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC402",
@@ -21,27 +23,39 @@ def check(host: Host) -> Answer:
     """Bind it."""
     text = launch_command.master_port(host)
     if not text:
-        return CHECK.skipped("No port is given: torchrun uses 29500, or a free one with --standalone.")
+        return CHECK.skipped(say("No port is given: torchrun uses 29500, or a free one with --standalone."))
     if not text.isdigit() or not 0 <= int(text) < 1 << 16:
-        return CHECK.fail("%r is not a valid port." % text, "Choose a port from 1024 to 65535: %s" % _other(host))
+        return CHECK.fail(
+            say("{port} is not a valid port.", port=quoted(repr(text))),
+            say("Choose a port from 1024 to 65535: {option}", option=_other(host)),
+        )
     port = int(text)
     if port == 0:
-        return CHECK.ok("Port 0 lets the launcher choose a free one.")
+        return CHECK.ok(say("Port 0 lets the launcher choose a free one."))
     if launch_command.inside(host):
-        return CHECK.skipped("The launch that runs this uses port %d itself." % port)
+        return CHECK.skipped(say("The launch that runs this uses port {port} itself.", port=port))
     if not launch_command.is_rank_0_here(host):
-        return CHECK.skipped("Port %d is bound on the host of rank 0, which is not this one." % port)
+        return CHECK.skipped(say("Port {port} is bound on the host of rank 0, which is not this one.", port=port))
     try:
         _bind(port)
     except PermissionError:
-        return CHECK.fail("Port %d is reserved for the system." % port, "Choose a port from 1024 up: %s" % _other(host))
+        return CHECK.fail(
+            say("Port {port} is reserved for the system.", port=port),
+            say("Choose a port from 1024 up: {option}", option=_other(host)),
+        )
     except OSError as exc:
         return CHECK.fail(
-            "Port %d cannot be bound: %s%s." % (port, exc.strerror or exc, _holder(host, port)), "Choose another port: %s" % _other(host)
+            say(
+                "Port {port} cannot be bound: {error}{holder}.",
+                port=port,
+                error=quoted(exc.strerror or exc),
+                holder=_holder(host, port),
+            ),
+            say("Choose another port: {option}", option=_other(host)),
         )
     if port < _LOW and os.geteuid() == 0:
-        return CHECK.ok("Port %d is free; only root may bind it." % port)
-    return CHECK.ok("Port %d is free." % port)
+        return CHECK.ok(say("Port {port} is free; only root may bind it.", port=port))
+    return CHECK.ok(say("Port {port} is free.", port=port))
 
 
 def _bind(port: int) -> None:
@@ -55,11 +69,13 @@ def _bind(port: int) -> None:
         probe.listen(1)
 
 
-def _other(host: Host) -> str:
+def _other(host: Host) -> Text:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("", 0))
         port = int(probe.getsockname()[1])
-    return ("--master_port=%d" if host.request.command and "MASTER_PORT" not in host.environ else "export MASTER_PORT=%d") % port
+    if host.request.command and "MASTER_PORT" not in host.environ:
+        return quoted("--master_port=%d" % port)
+    return quoted("export MASTER_PORT=%d" % port)
 
 
 def _holder(host: Host, port: int) -> str:
@@ -73,7 +89,8 @@ def _holder(host: Host, port: int) -> str:
                 inodes.add("socket:[%s]" % words[9])
     for pid in (name for name in os.listdir(host.proc) if name.isdigit()):
         if inodes and _holds(os.path.join(host.proc, pid, "fd"), inodes):
-            return "; process %s holds it (%s)" % (pid, host.read(host.proc, pid, "cmdline").replace("\0", " ").strip()[:100])
+            command = host.read(host.proc, pid, "cmdline").replace("\0", " ").strip()[:100]
+            return say("; process {pid} holds it ({command})", pid=pid, command=quoted(command))
     return ""
 
 

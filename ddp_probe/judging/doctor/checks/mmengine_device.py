@@ -3,6 +3,8 @@
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC208",
@@ -19,17 +21,31 @@ def check(host: Host) -> Answer:
     known = cards.accelerator(host)
     reply = host.ask("mmengine_facts", cards.importable_module(host, known) if known else "")
     if reply.last.get("installed") is False:
-        return CHECK.skipped("mmengine is not installed.")
+        return CHECK.skipped(say("mmengine is not installed."))
     if not reply.ended_well:
-        return CHECK.fail("A child that imports mmengine.device %s." % reply.how(), "See the whole error: python -c 'import mmengine.device'.")
-    answer, version = reply.last["device"], reply.last["version"]
+        return CHECK.fail(
+            say("A child that imports mmengine.device {how}.", how=reply.how()),
+            say("See the whole error: python -c 'import mmengine.device'."),
+        )
+    device, version = reply.last["device"], reply.last["version"]
+    answer = quoted(repr(device))
     if known is None or not cards.count(host):
-        return CHECK.ok("mmengine %s returns %r, and there is no card." % (version, answer))
+        return CHECK.ok(say("mmengine {version} returns {answer}, and there is no card.", version=version, answer=answer))
     wanted = cards.device_type(known)
-    if str(answer).partition(":")[0] in known.device_types:
-        return CHECK.ok("mmengine %s returns %r." % (version, answer))
+    if str(device).partition(":")[0] in known.device_types:
+        return CHECK.ok(say("mmengine {version} returns {answer}.", version=version, answer=answer))
     return CHECK.fail(
-        "mmengine %s returns %r, and torch counts %d %s cards: the model would stay on %s." % (version, answer, cards.count(host), wanted, answer),
-        "Start the job with DDP_PROBE=1 DDP_PROBE_FIX=auto DDP_PROBE_DEVICE=%s; or set it before the Runner is built: "
-        "import mmengine.device.utils; mmengine.device.utils.DEVICE = '%s'." % (wanted, wanted),
+        say(
+            "mmengine {version} returns {answer}, and torch counts {count} {type} cards: the model would stay on {device}.",
+            version=version,
+            answer=answer,
+            count=cards.count(host),
+            type=wanted,
+            device=device,
+        ),
+        say(
+            "Start the job with DDP_PROBE=1 DDP_PROBE_FIX=auto DDP_PROBE_DEVICE={type}; or set it before the Runner is built: "
+            "import mmengine.device.utils; mmengine.device.utils.DEVICE = '{type}'.",
+            type=wanted,
+        ),
     )

@@ -7,6 +7,8 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import KNOWN_PACKAGES, Host, Packages, packages_of
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC102",
@@ -23,42 +25,70 @@ def check(host: Host) -> Answer:
     packages = packages_of(host)
     problems = list(_problems(packages))
     if problems:
-        return CHECK.fail(" ".join(saw for saw, _ in problems), " ".join(remedy for _, remedy in problems))
-    there = ", ".join(name for name in KNOWN_PACKAGES if packages.origin(name))
-    return CHECK.ok("%s: each is installed once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
+        return CHECK.fail(joined([saw for saw, _ in problems]), joined([remedy for _, remedy in problems]))
+    there = [name for name in KNOWN_PACKAGES if packages.origin(name)]
+    if not there:
+        return CHECK.ok(say("None of {packages} is installed.", packages=listed(KNOWN_PACKAGES)))
+    return CHECK.ok(say("{packages}: each is installed once, and none is shadowed.", packages=listed(there)))
 
 
-def _problems(packages: Packages) -> Iterator[Tuple[str, str]]:
+def _problems(packages: Packages) -> Iterator[Tuple[Text, Text]]:
     """Yield what is wrong with a sentence that cures it."""
     for name in KNOWN_PACKAGES:
         places = packages.places(name)
         if len(places) > 1:
-            shown = ", ".join("%s in %s" % place for place in places)
-            yield "%s is installed %d times: %s." % (name, len(places), shown), _keep_one(name, places)
+            shown = [say("{version} in {folder}", version=version, folder=quoted(folder)) for version, folder in places]
+            times = say(
+                "{package} is installed {count} times: {places}.",
+                package=name,
+                count=len(places),
+                places=listed(shown),
+            )
+            yield times, _keep_one(name, places)
     both = [name for name in _FULL if packages.places(name)]
     if len(both) > 1:
+        command = "%s -m pip uninstall -y %s" % (shlex.quote(sys.executable), " ".join(both))
         yield (
-            "%s are both installed, and both bring the module mmcv." % " and ".join(both),
-            "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (shlex.quote(sys.executable), " ".join(both)),
+            say("{packages} are both installed, and both bring the module mmcv.", packages=listed(both, by=" and ")),
+            say("Keep one: {command}, then install the wanted one again.", command=quoted(command)),
         )
     for name in KNOWN_PACKAGES:
         yield from _shadowed(name, packages)
 
 
-def _keep_one(name: str, places: List[Tuple[str, str]]) -> str:
-    others = ["%s/%s and %s/%s-%s.dist-info" % (folder, name, folder, name, version) for version, folder in places[1:]]
-    return "Python imports %s in %s. Remove the other: %s; or remove its folder from PYTHONPATH." % (*places[0], "; ".join(others))
+def _keep_one(name: str, places: List[Tuple[str, str]]) -> Text:
+    others = []
+    for version, folder in places[1:]:
+        package, metadata = "%s/%s" % (folder, name), "%s/%s-%s.dist-info" % (folder, name, version)
+        others.append(say("{package} and {metadata}", package=quoted(package), metadata=quoted(metadata)))
+    version, folder = places[0]
+    return say(
+        "Python imports {version} in {folder}. Remove the other: {others}; or remove its folder from PYTHONPATH.",
+        version=version,
+        folder=quoted(folder),
+        others=listed(others, by="; "),
+    )
 
 
-def _shadowed(name: str, packages: Packages) -> Iterator[Tuple[str, str]]:
+def _shadowed(name: str, packages: Packages) -> Iterator[Tuple[Text, Text]]:
     """Yield it if the module does not come from the folder of its distribution; an editable installation has no package there."""
     origin, places = packages.origin(name), packages.places(name)
     if not origin or len(places) != 1:
         return
     folder = os.path.realpath(os.path.dirname(os.path.dirname(origin)))
     if folder != places[0][1] and os.path.isdir(os.path.join(places[0][1], name)):
+        version, installed_in = places[0]
         yield (
-            "'import %s' takes %s, not %s %s in %s." % (name, os.path.dirname(origin), name, *places[0]),
-            "Start the job from a folder other than %s, or remove that folder from PYTHONPATH; or uninstall the other copy if this one is meant."
-            % folder,
+            say(
+                "'import {package}' takes {found}, not {package} {version} in {folder}.",
+                package=name,
+                found=quoted(os.path.dirname(origin)),
+                version=version,
+                folder=quoted(installed_in),
+            ),
+            say(
+                "Start the job from a folder other than {folder}, or remove that folder from PYTHONPATH; "
+                "or uninstall the other copy if this one is meant.",
+                folder=quoted(folder),
+            ),
         )

@@ -3,6 +3,8 @@
 from ddp_probe.judging.doctor import cards, launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC702",
@@ -19,16 +21,22 @@ def check(host: Host) -> Answer:
     given = command.options.get("nproc_per_node", "") if command else ""
     wanted = (command.number("nproc_per_node") if command else None) or host.request.nproc
     if given and wanted is None:
-        return CHECK.skipped("--nproc_per_node=%s lets torchrun count." % given)
+        return CHECK.skipped(say("--nproc_per_node={given} lets torchrun count.", given=given))
     if wanted is None:
-        return CHECK.skipped("No number of ranks is given.")
+        return CHECK.skipped(say("No number of ranks is given."))
     number = cards.count(host)
     if not number:
-        return CHECK.skipped("There is no card; %d ranks would share the CPU." % wanted)
+        return CHECK.skipped(say("There is no card; {ranks} ranks would share the CPU.", ranks=wanted))
+    remedy = quoted("--nproc_per_node=%d" % number)
     if wanted > number:
-        return CHECK.fail("%d ranks are to start, and torch counts %d cards." % (wanted, number), "--nproc_per_node=%d" % number)
+        saw = say("{ranks} ranks are to start, and torch counts {cards} cards.", ranks=wanted, cards=number)
+        return CHECK.fail(saw, remedy)
     if wanted < number:
-        return CHECK.warn(
-            "%d ranks are to start, and torch counts %d cards: %d stay idle." % (wanted, number, number - wanted), "--nproc_per_node=%d" % number
+        saw = say(
+            "{ranks} ranks are to start, and torch counts {cards} cards: {idle} stay idle.",
+            ranks=wanted,
+            cards=number,
+            idle=number - wanted,
         )
-    return CHECK.ok("%d ranks, %d cards." % (wanted, number))
+        return CHECK.warn(saw, remedy)
+    return CHECK.ok(say("{ranks} ranks, {cards} cards.", ranks=wanted, cards=number))

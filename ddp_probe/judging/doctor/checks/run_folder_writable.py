@@ -7,6 +7,8 @@ import tempfile
 from ddp_probe.activation import run_folder
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC502",
@@ -27,8 +29,17 @@ def check(host: Host) -> Answer:
         with tempfile.TemporaryFile(dir=place) as file:
             file.write(b"x")
     except OSError as exc:
-        return CHECK.fail(
-            "%s cannot be written: %s%s." % (folder, exc.strerror or exc, "" if place == folder else " (%s)" % place),
-            "export DDP_PROBE_DIR=%s" % shlex.quote(os.path.join(tempfile.gettempdir(), "ddp_probe_runs")),
-        )
-    return CHECK.ok("%s %s." % (folder, "can be written" if place == folder else "can be made"))
+        error = quoted(exc.strerror or exc)
+        saw = say("{folder} cannot be written: {error}.", folder=quoted(folder), error=error)
+        if place != folder:
+            saw = say(
+                "{folder} cannot be written: {error} ({place}).",
+                folder=quoted(folder),
+                error=error,
+                place=quoted(place),
+            )
+        elsewhere = os.path.join(tempfile.gettempdir(), "ddp_probe_runs")
+        return CHECK.fail(saw, quoted("export DDP_PROBE_DIR=%s" % shlex.quote(elsewhere)))
+    if place == folder:
+        return CHECK.ok(say("{folder} can be written.", folder=quoted(folder)))
+    return CHECK.ok(say("{folder} can be made.", folder=quoted(folder)))

@@ -4,6 +4,8 @@ import os
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC301",
@@ -21,16 +23,30 @@ def check(host: Host) -> Answer:
     try:
         usage = os.statvfs(path)
     except OSError as exc:
-        return CHECK.fail("%s cannot be used: %s." % (path, exc.strerror), "Mount it: mount -t tmpfs -o size=8g tmpfs %s" % path)
+        return CHECK.fail(
+            say("{path} cannot be used: {error}.", path=path, error=quoted(exc.strerror)),
+            say("Mount it: mount -t tmpfs -o size=8g tmpfs {path}", path=path),
+        )
     size, free = usage.f_frsize * usage.f_blocks, usage.f_frsize * usage.f_bavail
-    said = "%s has %s, %s free." % (path, in_bytes(size), in_bytes(free))
+    saw = say("{path} has {size}, {free} free.", path=path, size=in_bytes(size), free=in_bytes(free))
     if not os.access(path, os.W_OK):
-        return CHECK.fail("This user cannot write to %s." % path, "Mount it so that everybody can write: mount -o remount,mode=1777 %s" % path)
+        return CHECK.fail(
+            say("This user cannot write to {path}.", path=path),
+            say("Mount it so that everybody can write: mount -o remount,mode=1777 {path}", path=path),
+        )
     if size < _LEAST:
-        return CHECK.fail(said, "Start the container with --shm-size=8g or --ipc=host; or, as root: mount -o remount,size=8g %s" % path)
+        remedy = say(
+            "Start the container with --shm-size=8g or --ipc=host; or, as root: mount -o remount,size=8g {path}",
+            path=path,
+        )
+        return CHECK.fail(saw, remedy)
     if free < _LEAST:
-        return CHECK.fail(said, "Remove what other jobs have left there: ls -lt %s. Or enlarge it: mount -o remount,size=8g %s" % (path, path))
-    return CHECK.ok(said)
+        remedy = say(
+            "Remove what other jobs have left there: ls -lt {path}. Or enlarge it: mount -o remount,size=8g {path}",
+            path=path,
+        )
+        return CHECK.fail(saw, remedy)
+    return CHECK.ok(saw)
 
 
 def in_bytes(number: int) -> str:

@@ -2,6 +2,8 @@
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC101",
@@ -16,11 +18,17 @@ def check(host: Host) -> Answer:
     """Ask a child."""
     answer = host.ask("torch_facts")
     if not answer.answers:
-        return CHECK.fail("A child that imports torch %s." % answer.how())
+        return CHECK.fail(say("A child that imports torch {how}.", how=answer.how()))
     facts = answer.last
-    built = ", ".join("%s %s" % pair for pair in sorted(facts["built"].items())) or "the CPU and plugins"
+    version = facts["torch"]
+    built = say("the CPU and plugins")
+    if facts["built"]:
+        built = listed(["%s %s" % pair for pair in sorted(facts["built"].items())])
     if not answer.ended_well:
-        return CHECK.fail("torch %s is imported, and then the child %s." % (facts["torch"], answer.how()))
+        return CHECK.fail(say("torch {version} is imported, and then the child {how}.", version=version, how=answer.how()))
     if not facts["distributed"]:
-        return CHECK.fail("torch %s was built without torch.distributed." % facts["torch"], "Install a build of torch with USE_DISTRIBUTED=1.")
-    return CHECK.ok("torch %s, built for %s, from %s." % (facts["torch"], built, facts["file"]))
+        return CHECK.fail(
+            say("torch {version} was built without torch.distributed.", version=version),
+            say("Install a build of torch with USE_DISTRIBUTED=1."),
+        )
+    return CHECK.ok(say("torch {version}, built for {built}, from {file}.", version=version, built=built, file=quoted(facts["file"])))

@@ -1,11 +1,14 @@
 """No variable of torch, of a backend, of the launcher or of the probe is misspelt."""
 
 import shlex
+from typing import List
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.shared import settings
 from ddp_probe.shared.accelerators import visible_variables
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC404",
@@ -21,12 +24,14 @@ def check(host: Host) -> Answer:
     own = settings.mistakes(host.environ)
     meant = {name: meant_by(name) for name in sorted(host.environ)}
     meant = {name: known for name, known in meant.items() if known and known not in host.environ}
-    saw = ["%s: %s" % pair for pair in own.items() if pair[0] not in meant] + ["%s: nothing reads it; %s is read." % pair for pair in meant.items()]
+    saw: List[Text] = [listed([name, mistake], by=": ") for name, mistake in own.items() if name not in meant]
+    saw += [say("{name}: nothing reads it; {known} is read.", name=name, known=known) for name, known in meant.items()]
     if not saw:
-        return CHECK.ok("Every name is known, or is not similar to a known one.")
+        return CHECK.ok(say("Every name is known, or is not similar to a known one."))
     remedies = ["unset %s" % name for name in own if name not in meant]
     remedies += ["unset %s; export %s=%s" % (name, known, shlex.quote(host.environ[name])) for name, known in meant.items()]
-    return (CHECK.fail if own else CHECK.warn)(" ".join(saw), "; ".join(remedies))
+    answer = CHECK.fail if own else CHECK.warn
+    return answer(joined(saw), quoted("; ".join(remedies)))
 
 
 # The names of variables that a distributed job reads, from the documentation of torch, NCCL and gloo, and from this package.

@@ -3,6 +3,8 @@
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC201",
@@ -18,20 +20,31 @@ def check(host: Host) -> Answer:
     """Ask a child."""
     known = cards.accelerator(host)
     if known is None or not known.modules:
-        return CHECK.skipped("torch itself supports %s." % cards.device_type(known) if known else "No accelerator is detected.")
+        if known is None:
+            return CHECK.skipped(say("No accelerator is detected."))
+        return CHECK.skipped(say("torch itself supports {type}.", type=cards.device_type(known)))
     module = cards.importable_module(host, known)
     if not module:
-        names = " or ".join(known.modules)
+        names = listed(known.modules, by=" or ")
         return CHECK.fail(
-            "No %s is installed for this Python." % names, "Install %s, as the vendor (%s) provides it for this torch." % (names, known.vendor)
+            say("No {modules} is installed for this Python.", modules=names),
+            say(
+                "Install {modules}, as the vendor ({vendor}) provides it for this torch.",
+                modules=names,
+                vendor=known.vendor,
+            ),
         )
     answer = cards.torch_facts(host)
     if not answer.ended_well:
         return CHECK.fail(
-            "A child that imports torch, then %s, %s." % (module, answer.how()),
-            "See the whole error: python -c 'import torch, %s'. Then reinstall %s in the version that the vendor provides for torch %s."
-            % (module, module, answer.last.get("torch", "")),
+            say("A child that imports torch, then {module}, {how}.", module=module, how=answer.how()),
+            say(
+                "See the whole error: python -c 'import torch, {module}'. "
+                "Then reinstall {module} in the version that the vendor provides for torch {version}.",
+                module=module,
+                version=answer.last.get("torch", ""),
+            ),
         )
     facts = answer.last
-    version = " %s" % facts["module_version"] if facts.get("module_version") else ""
-    return CHECK.ok("%s%s, from %s." % (module, version, facts.get("module_file", "")))
+    name = "%s %s" % (module, facts["module_version"]) if facts.get("module_version") else module
+    return CHECK.ok(say("{module}, from {file}.", module=name, file=quoted(facts.get("module_file", ""))))

@@ -7,6 +7,8 @@ from ddp_probe.judging.doctor import cards, children
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.shared.accelerators import Accelerator
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="DOC205",
@@ -22,37 +24,54 @@ def check(host: Host) -> Answer:
     """Run the tool with a time limit."""
     known = cards.accelerator(host)
     if known is None or not known.smi:
-        return CHECK.skipped("No accelerator is detected." if known is None else "No tool of %s is known." % known.vendor)
+        if known is None:
+            return CHECK.skipped(say("No accelerator is detected."))
+        return CHECK.skipped(say("No tool of {vendor} is known.", vendor=known.vendor))
     path = cards.signs(host, known).tool
     if not path:
-        return CHECK.skipped("%s is not on PATH." % known.smi)
+        return CHECK.skipped(say("{program} is not on PATH.", program=known.smi))
     printed = children.output([path, *known.smi_list[:-1]], host.environ, host.request.seconds)
     code, said = printed.code, printed.text
     if printed.overflowed:
-        return CHECK.fail("%s %s, and was ended." % (known.smi, printed.why), "Run %s yourself, and follow what it says." % known.smi)
-    if code is None or code == 127:
         return CHECK.fail(
-            "%s does not answer%s" % (known.smi, ": %s" % _first(said) if code else " within %.0f s." % host.request.seconds),
-            "Restart the driver or the host: if the tool hangs, so does the driver.",
+            say("{tool} {why}, and was ended.", tool=known.smi, why=printed.why),
+            say("Run {tool} yourself, and follow what it says.", tool=known.smi),
         )
+    if code is None or code == 127:
+        saw = say("{tool} does not answer within {seconds:.0f} s.", tool=known.smi, seconds=host.request.seconds)
+        if code:
+            saw = say("{tool} does not answer: {said}", tool=known.smi, said=_first(said))
+        return CHECK.fail(saw, say("Restart the driver or the host: if the tool hangs, so does the driver."))
     if code:
-        return CHECK.fail("%s ended with exit code %d: %s" % (known.smi, code, _first(said)), "Run %s yourself, and follow what it says." % known.smi)
+        return CHECK.fail(
+            say("{tool} ended with exit code {code}: {said}", tool=known.smi, code=code, said=_first(said)),
+            say("Run {tool} yourself, and follow what it says.", tool=known.smi),
+        )
     return _compared(host, known, said)
 
 
 def _compared(host: Host, known: Accelerator, said: str) -> Answer:
     """Compare the cards that it lists with the device files."""
     listed = listed_cards(known, said)
+    details = tuple(quoted(row) for row in listed[:_SHOWN])
     files = cards.device_files(host, known)
     if not listed:
-        return CHECK.ok("%s answers: %s" % (known.smi, _first(said)))
+        return CHECK.ok(say("{tool} answers: {said}", tool=known.smi, said=_first(said)))
     if files and known.one_file_per_card and len(files) != len(listed):
         return CHECK.warn(
-            "%s lists %d cards, but there are %d device files." % (known.smi, len(listed), len(files)),
-            "Give the container all device files of the cards that the job is to use: %s lists them." % known.smi,
-            tuple(listed[:_SHOWN]),
+            say(
+                "{tool} lists {count} cards, but there are {files} device files.",
+                tool=known.smi,
+                count=len(listed),
+                files=len(files),
+            ),
+            say(
+                "Give the container all device files of the cards that the job is to use: {tool} lists them.",
+                tool=known.smi,
+            ),
+            details,
         )
-    return CHECK.ok("%s lists %d cards." % (known.smi, len(listed)), *listed[:_SHOWN])
+    return CHECK.ok(say("{tool} lists {count} cards.", tool=known.smi, count=len(listed)), *details)
 
 
 def listed_cards(known: Accelerator, said: str) -> List[str]:
@@ -62,6 +81,6 @@ def listed_cards(known: Accelerator, said: str) -> List[str]:
     return [line.strip() for line in said.splitlines() if re.search(known.smi_list[-1], line)]
 
 
-def _first(text: str) -> str:
+def _first(text: str) -> Text:
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
-    return lines[0][:200] if lines else "nothing"
+    return quoted(lines[0][:200]) if lines else say("nothing")

@@ -3,6 +3,8 @@
 from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 CHECK = Check(
     id="DOC705",
@@ -18,11 +20,17 @@ def check(host: Host) -> Answer:
     """Compare the variables with the launcher."""
     command = launch_command.of(host)
     if command is None or command.launcher not in ("torchrun", "torch.distributed.launch"):
-        return CHECK.skipped("The command does not start torchrun.")
+        return CHECK.skipped(say("The command does not start torchrun."))
     given = [name for name in _SET if launch_command.variable(host, name)]
     if not given:
-        return CHECK.ok("torchrun sets %s." % ", ".join(_SET))
-    shown = ", ".join("%s=%s" % (name, launch_command.variable(host, name)) for name in given)
+        return CHECK.ok(say("torchrun sets {variables}.", variables=listed(_SET)))
+    shown = [quoted("%s=%s" % (name, launch_command.variable(host, name))) for name in given]
     exported = [name for name in given if not command.variables.get(name)]
-    remedy = "unset %s" % " ".join(exported) if exported else "Take %s out of the command." % ", ".join(given)
-    return CHECK.warn("%s by hand: torchrun overwrites it in each rank, and a script that reads it before sees another number." % shown, remedy)
+    remedy = say("Take {variables} out of the command.", variables=listed(given))
+    if exported:
+        remedy = quoted("unset %s" % " ".join(exported))
+    saw = say(
+        "{variables} by hand: torchrun overwrites it in each rank, and a script that reads it before sees another number.",
+        variables=listed(shown),
+    )
+    return CHECK.warn(saw, remedy)
