@@ -143,14 +143,19 @@ def condition(site: Site, when: float) -> Optional[Condition]:
     if module is None or function is None:
         return None
     around = [node for node in own_nodes(ast.iter_child_nodes(function)) if isinstance(node, ast.If) and _in_body(node, site.line)]
-    if not around:
+    inner = max(around, key=lambda node: node.lineno, default=None)
+    if inner is None or _asks_for_main(inner.test):
         return None
-    inner = max(around, key=lambda node: node.lineno)
     return Condition(inner.lineno, "if %s" % module.said(inner.test), hint_of([inner.test], function, module))
 
 
 def _in_body(node: ast.If, line: int) -> bool:
     return node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    """Tell whether a condition only asks whether the file is the program."""
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
 
 
 def rank_branch(site: Optional[LedgerSite]) -> Optional[int]:

@@ -37,16 +37,17 @@ def test_an_exit_call_has_its_condition(tmp_path: Path) -> None:
     """The `if` that led to an exit call is named; if it asks whether a value is finite, the next step is to find the rank that has it."""
     job = tmp_path / "train.py"
     source = "if not math.isfinite(value):\n    print(value)\n    sys.exit(1)\nelse:\n    sys.exit(2)\nif done:\n    sys.exit(3)\n"
+    source += "if __name__ == '__main__':\n    sys.exit(main())\n"
     job.write_text(source, encoding="utf-8")
     os.utime(job, (1.0, 1.0))  # Before the run, which ends at 3 s.
     answers = {}
-    for line in (3, 5, 7):
+    for line in (3, 5, 7, 9):
         site = {**_SITE, "file": str(job), "line": line}
         ends = [_line("process.end", rank, exit_code=1, site=site) for rank in (0, 1)]
         (answers[line],) = judge(from_lines("\n".join([_start(0), _start(1), *ends]))).undecided
     assert "by the exit call at %s:3, under 'if not math.isfinite(value)' in line 1." % job in answers[3].because
     assert answers[3].next.startswith("Print the value before the ranks reduce it")
-    assert "under" not in answers[5].because
+    assert "under" not in answers[5].because + answers[9].because
     assert "under 'if done' in line 6." in answers[7].because
     assert "Print the value" not in answers[5].next + answers[7].next
 
