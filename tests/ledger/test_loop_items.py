@@ -131,7 +131,14 @@ def test_a_loop_that_is_over_gives_no_item() -> None:
             found = _found(finder)
         return found
 
+    def job_looks_at_its_frame(finder: LoopFinder) -> Any:
+        for name in ("a",):
+            assert name in sys._getframe().f_locals.values()
+            found = _found(finder)
+        return found
+
     assert job_behind(LoopFinder()) == (None, 0)
+    assert job_looks_at_its_frame(LoopFinder()) == (None, 0)
     assert job_looks(LoopFinder()) == (None, 0)
 
 
