@@ -106,11 +106,10 @@ def test_the_innermost_loop_over_names_counts() -> None:
         found = []
         for outer in ("a", "b"):
             for inner in ("c",):
-                assert inner
-                found.append(_found(finder))
-            found += [_found(finder) for _ in range(2)]
-            assert outer
-        return found
+                found += [_found(finder), inner]
+            for _ in range(2):
+                found += [_found(finder), outer]
+        return found[::2]
 
     found = job_inner(LoopFinder())
     assert [loop.variable for loop, _ in found] == ["inner", "outer", "outer"] * 2
@@ -121,18 +120,24 @@ def test_a_loop_that_is_over_gives_no_item() -> None:
     """A call behind a loop, or in a function that looks at its own variables has no item."""
 
     def job_behind(finder: LoopFinder) -> Any:
+        names = []
         for name in ("a",):
-            assert name
+            names += [name]
         return _found(finder)
 
     def job_looks(finder: LoopFinder) -> Any:
         for name in ("a",):
-            assert name in locals().values()
-            found = _found(finder)
-        return found
+            found = _found(finder), name, locals()
+        return found[0]
+
+    def job_looks_at_its_frame(finder: LoopFinder) -> Any:
+        for name in ("a",):
+            found = _found(finder), name, sys._getframe().f_locals
+        return found[0]
 
     assert job_behind(LoopFinder()) == (None, 0)
     assert job_looks(LoopFinder()) == (None, 0)
+    assert job_looks_at_its_frame(LoopFinder()) == (None, 0)
 
 
 def test_a_variable_of_a_module_is_left_alone() -> None:

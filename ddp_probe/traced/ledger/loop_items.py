@@ -17,7 +17,8 @@ _HEADER = 24  # Instructions before a loop's first one that are looked at, for w
 _MOST_CHARACTERS = 1000
 _OPTIMIZED = 1  # The flag of code whose variables have places and are no dictionary.
 _COUNTING = frozenset(("range", "enumerate", "trange", "count"))
-_SEES_VARIABLES = frozenset("locals vars dir eval exec".split())
+_SEES_VARIABLES = frozenset("vars dir eval exec".split())
+_HAS_VARIABLES = frozenset(("locals", "f_locals"))
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 _FOR_ITER = dis.opmap["FOR_ITER"]
 _ONE_TARGET = frozenset(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"))
@@ -108,7 +109,7 @@ def checksum(value: Any) -> int:
 
 def _spans_in(code: CodeType) -> List[_Span]:
     """Return the loops of a function, the last first; none if it looks at its variables itself, as locals() does."""
-    if _FOR_ITER not in code.co_code[::2]:
+    if _FOR_ITER not in code.co_code[::2] or _HAS_VARIABLES.intersection(code.co_names):
         return []
     instructions = list(dis.get_instructions(code))
     spans: List[_Span] = []
