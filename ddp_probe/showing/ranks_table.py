@@ -154,7 +154,7 @@ _Column = Tuple[str, List[str]]
 def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the table in the widest form that fits."""
     table = rows_of(rank_states, guilty)
-    parts = [*_columns(table, say), (say("last event"), [_last(row) for row in table.rows])]
+    parts = [*_columns(table, say), (say("last event"), [_last(row, say) for row in table.rows])]
     if _fits(parts, table, width):
         yield from _table(parts, table)
         yield from _notes(table, say)
@@ -194,8 +194,8 @@ def _columns(table: Table, say: Language) -> List[_Column]:
     return [(say(name), [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
 
 
-def _last(row: StateRow) -> str:
-    return event_of(row) if row.last else "-"
+def _last(row: StateRow, say: Language) -> str:
+    return say.text(event_of(row)) if row.last else "-"
 
 
 def _texts(parts: Sequence[_Column]) -> List[str]:

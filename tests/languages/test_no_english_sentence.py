@@ -18,6 +18,7 @@ from ddp_probe.wording.values import Quote
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 JOBS = sorted({path.parent.relative_to(RECORDED).as_posix() for path in RECORDED.glob("*/*/rank*.jsonl")})
 _WORDS = re.compile(r"[A-Za-z][a-z]+(?:,? [a-z'-]{2,}){3,}")
+_COMMAND = re.compile(r"'[^'\n]*'|\b(?:git|dmesg|grep) [^\n，。；）]*")
 _WIDE = 100_000  # No line is wrapped.
 
 
@@ -29,7 +30,8 @@ def no_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _english(diagnosis: Diagnosis) -> List[str]:
     """Return the English sentences of the Chinese page."""
-    return _WORDS.findall("\n".join(line.text for line in terminal.lines(diagnosis, _WIDE, say=CHINESE)))
+    page = "\n".join(line.text for line in terminal.lines(diagnosis, _WIDE, say=CHINESE))
+    return _WORDS.findall(_COMMAND.sub("…", page))
 
 
 def _rules() -> List[str]:

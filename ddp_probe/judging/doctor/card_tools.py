@@ -184,7 +184,8 @@ class CardTool:
         for arguments in known.smi_state or ((),):
             printed = children.output([path, *arguments], self._environ, SECONDS, self._over)
             if printed.code != 0 and not texts:
-                state.problem = "%s %s." % (known.smi, printed.why or "ended with exit code %d" % (printed.code or 0))
+                why = printed.why or "ended with exit code %d" % (printed.code or 0)
+                state.problem = "%s %s." % (known.smi, why)
                 state.text = masked(printed.text, _TEXT)
                 return state
             texts.append(printed.text if printed.code == 0 else "")

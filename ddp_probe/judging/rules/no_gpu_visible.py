@@ -119,7 +119,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks(failure.process for failure, guilty in lost if guilty),
         verdict=say(
-            "The job needs a card at {where}, and {who} sees none: {error}{why}.",
+            "The job needs a card at {where}, and {who} {who:sees|see} none: {error}{why}.",
             where=place(first.site),
             who=named(_of([failure for failure, _ in lost])),
             error=said(first),
