@@ -17,6 +17,7 @@ from ddp_probe.traced.facts.call_site import site
 from ddp_probe.traced.facts.frame_variables import look_at_frame
 from ddp_probe.traced.facts.plain_values import named_values
 from ddp_probe.traced.patching import Entry, Target
+from ddp_probe.traced.patching.code_swap import INLINED, hide, twin_of
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.patching.line_weaving import WatchedSource, first_line, names_of, statement_at, with_call
 from ddp_probe.traced.patching.woven import NotWoven
@@ -182,9 +183,11 @@ class _Swapped:
             code = function.__code__
             is_like = code.co_filename == self._original.co_filename and code.co_firstlineno == self._original.co_firstlineno
             if is_like and WatchedSource.as_it_is(code) == source:
+                vars(function).setdefault(INLINED, twin_of(function))
                 function.__code__ = self._code
                 self._functions.append(function)
                 self._original = code
+        hide(self._code, and_below=False)
         if not self._functions:
             raise NotWoven("its source is not what runs, or its function is not there")
 
@@ -194,6 +197,9 @@ class _Swapped:
         for function in self._functions:
             target = Target(function.__module__, function.__qualname__)
             is_ours = function.__code__ is self._code
+            shown = vars(function).get(INLINED)
+            if getattr(shown, "__code__", None) is self._original:
+                del vars(function)[INLINED]
             if is_ours:
                 function.__code__ = self._original
             kind, why = ("code", "The original code is back.") if is_ours else ("overwritten", "Somebody put other code there, which stays.")
