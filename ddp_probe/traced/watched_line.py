@@ -51,10 +51,9 @@ class WatchedLine:
             return
         module = self._running_module()
         functions = [] if module is not None else self._functions()
-        file = module.f_code.co_filename if module is not None else functions[0].__code__.co_filename if functions else ""
-        if not file:
-            return
-        self._try(self._watch, file, module, functions)
+        files = [module.f_code.co_filename] if module is not None else [function.__code__.co_filename for function in functions]
+        if files:
+            self._try(self._watch, sorted(set(files)), module, functions)
 
     def say_if_not_found(self) -> None:
         """Say that no code of the file has been seen, once the ranks meet."""
@@ -72,8 +71,10 @@ class WatchedLine:
         if not self._session.process.rank:
             self._session.recorder.warn("DDP_PROBE_WATCH: %s is not watched: %s." % (self._asked, why))
 
-    def _watch(self, file: str, module: Optional[FrameType], functions: List[FunctionType]) -> None:
-        source = WatchedSource(file)
+    def _watch(self, files: List[str], module: Optional[FrameType], functions: List[FunctionType]) -> None:
+        if len(files) > 1:
+            raise NotWoven("%d files have this name: write more of the path" % len(files))
+        source = WatchedSource(files[0])
         statement = statement_at(source.tree, self._line)
         if statement is None:
             raise NotWoven("there is no statement")
@@ -102,7 +103,7 @@ class WatchedLine:
         return None
 
     def _functions(self) -> List[FunctionType]:
-        """Return the functions of the file that hold the line."""
+        """Return the functions of the file."""
         return [function for function in _all_functions() if self._is_file(function.__code__.co_filename)]
 
     def _is_file(self, file: str) -> bool:
