@@ -1,20 +1,81 @@
 """Which values the logs of a run hold of the names in the condition that took its ranks apart."""
 
-from typing import List
+import os
+from typing import Dict, List, Mapping
 
 from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.judging.words import counted
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.standing import condition_values
+from ddp_probe.standing import condition_values, watched_times
 from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.sequence import SequenceParting
+
+_SHOWN = 4
+_WATCH = "To see the values of each rank, run it again with DDP_PROBE_WATCH=%s:%d."
+_KINDS = ("if", "while", "and", "or", "conditional")
 
 
 def compared_in(run: Run, left: SequenceParting, statement: Statement) -> str:
     """Return the values of the ranks side by side; empty if the logs hold none that differ."""
+    watched = _watched(run, statement)
+    if watched:
+        return watched
     standings = standings_of(run)
     frames = {rank: _frames(standing.process) for rank, standing in standings.ranks.items()}
     return condition_values.compared(standings, left, statement, frames)
+
+
+def watch_it(run: Run, left: SequenceParting) -> List[str]:
+    """Offer a run that watches the statement which decided, if values are kept, and those of some rank are gone."""
+    decision = left.decision
+    statement = decision.statements[0] if decision is not None and decision.statements else None
+    if statement is None or statement.kind not in _KINDS or not statement.names:
+        return []
+    frames = [_frames(process) for process in run.ranks.values()]
+    is_kept = any(frames)
+    has_all = all(condition_values.values_at(stack, statement) for stack in frames)
+    if not is_kept or has_all or any(_reached(process, statement) for process in run.ranks.values()):
+        return []
+    return [_WATCH % (os.path.basename(statement.file), statement.line)]
+
+
+def _watched(run: Run, statement: Statement) -> str:
+    """Say from which time on the ranks decided differently at a watched line."""
+    by_rank = {rank: _reached(process, statement) for rank, process in run.ranks.items()}
+    reached = {rank: times for rank, times in by_rank.items() if times}
+    unlike = watched_times.first_unlike(reached, _condition(statement))
+    if unlike is None:
+        return ""
+    before = counted(unlike.times - 1, "time", "times")
+    alike = "alike %s, then not: " % before if unlike.times > 1 else "unlike from the first time on: "
+    said = [_of_rank(unlike, rank) for rank in unlike.values]
+    more = len(said) - _SHOWN
+    return alike + "; ".join(said[:_SHOWN]) + ("; and %s" % counted(more, "more rank") if more > 0 else "")
+
+
+def _of_rank(unlike: watched_times.UnlikeTime, rank: int) -> str:
+    values = ", ".join("%s %s" % item for item in unlike.values[rank].items())
+    holds = unlike.says[rank]
+    if holds is None:
+        return "rank %d: %s" % (rank, values)
+    return "rank %d: %s (%s)" % (rank, values, "true" if holds else "false")
+
+
+def _condition(statement: Statement) -> str:
+    """Return the condition of a statement, without the word before it."""
+    word, _, rest = statement.text.partition(" ")
+    return rest if word in ("if", "while", "elif") else statement.text
+
+
+def _reached(process: LoggedProcess, statement: Statement) -> Dict[int, Mapping[str, str]]:
+    """Return the values at each time at which a process has reached a line, by how often it had been there."""
+    reached: Dict[int, Mapping[str, str]] = {}
+    for call in process.calls(schema.LineReached):
+        site = call.begin.site
+        if site is not None and (site.file, site.line) == (statement.file, statement.line):
+            reached[call.begin.times] = call.begin.values
+    return reached
 
 
 def _frames(process: LoggedProcess) -> List[schema.FrameValues]:

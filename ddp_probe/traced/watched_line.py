@@ -17,6 +17,7 @@ from ddp_probe.traced.facts.call_site import site
 from ddp_probe.traced.facts.frame_variables import look_at_frame
 from ddp_probe.traced.facts.plain_values import named_values
 from ddp_probe.traced.patching import Entry, Target
+from ddp_probe.traced.patching.code_swap import INLINED, hide, twin_of
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.patching.line_weaving import WatchedSource, first_line, names_of, statement_at, with_call
 from ddp_probe.traced.patching.woven import NotWoven
@@ -50,10 +51,9 @@ class WatchedLine:
             return
         module = self._running_module()
         functions = [] if module is not None else self._functions()
-        file = module.f_code.co_filename if module is not None else functions[0].__code__.co_filename if functions else ""
-        if not file:
-            return
-        self._try(self._watch, file, module, functions)
+        files = [module.f_code.co_filename] if module is not None else [function.__code__.co_filename for function in functions]
+        if files:
+            self._try(self._watch, sorted(set(files)), module, functions)
 
     def say_if_not_found(self) -> None:
         """Say that no code of the file has been seen, once the ranks meet."""
@@ -71,8 +71,10 @@ class WatchedLine:
         if not self._session.process.rank:
             self._session.recorder.warn("DDP_PROBE_WATCH: %s is not watched: %s." % (self._asked, why))
 
-    def _watch(self, file: str, module: Optional[FrameType], functions: List[FunctionType]) -> None:
-        source = WatchedSource(file)
+    def _watch(self, files: List[str], module: Optional[FrameType], functions: List[FunctionType]) -> None:
+        if len(files) > 1:
+            raise NotWoven("%d files have this name: write more of the path" % len(files))
+        source = WatchedSource(files[0])
         statement = statement_at(source.tree, self._line)
         if statement is None:
             raise NotWoven("there is no statement")
@@ -101,7 +103,7 @@ class WatchedLine:
         return None
 
     def _functions(self) -> List[FunctionType]:
-        """Return the functions of the file that hold the line."""
+        """Return the functions of the file."""
         return [function for function in _all_functions() if self._is_file(function.__code__.co_filename)]
 
     def _is_file(self, file: str) -> bool:
@@ -182,9 +184,11 @@ class _Swapped:
             code = function.__code__
             is_like = code.co_filename == self._original.co_filename and code.co_firstlineno == self._original.co_firstlineno
             if is_like and WatchedSource.as_it_is(code) == source:
+                vars(function).setdefault(INLINED, twin_of(function))
                 function.__code__ = self._code
                 self._functions.append(function)
                 self._original = code
+        hide(self._code, and_below=False)
         if not self._functions:
             raise NotWoven("its source is not what runs, or its function is not there")
 
@@ -194,6 +198,9 @@ class _Swapped:
         for function in self._functions:
             target = Target(function.__module__, function.__qualname__)
             is_ours = function.__code__ is self._code
+            shown = vars(function).get(INLINED)
+            if getattr(shown, "__code__", None) is self._original:
+                del vars(function)[INLINED]
             if is_ours:
                 function.__code__ = self._original
             kind, why = ("code", "The original code is back.") if is_ours else ("overwritten", "Somebody put other code there, which stays.")

@@ -83,6 +83,7 @@ CLAIMS: List[Claim] = [
     Claim(_HOW, "evidence", printed.evidence),
     Claim(_HOW, "ddp_probe_runs/latest/", _TREE),
     Claim(_HANGS, "DDP602 ", ByTest("tests/diagnose/test_decided.py")),
+    Claim(_HANGS, "DDP_PROBE_WATCH=", SHELL),
     Claim(_HANGS, "DDP629 ", printed.standstill_line),
     Claim(_HANGS, "$ python -m ddp_probe watch", printed.watch_table),
     Claim(_HANGS, "python -m ddp_probe stacks", SHELL),

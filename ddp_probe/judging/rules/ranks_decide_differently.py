@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import left_sequence
+from ddp_probe.judging import decided_values, left_sequence
 from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kind, only_waits, sequence_evidence
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
@@ -34,7 +34,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict=say("{departure}{doubt}", departure=left_sequence.told(left), doubt=doubt(run, found)),
         evidence=sequence_evidence(run, left, evidence(run, found) if found.here else []),
         when=found.when,
-        change=left_sequence.change(left),
+        change=[*left_sequence.change(left), *decided_values.watch_it(run, left)],
         explains=[*explained(run), *aborted(run)],
         confidence="high" if left.is_sure and (left.decision is None or left.decision.is_sure) else MEDIUM,
         cause="uneven_batches" if left.made is not None and left.made.ends_loader else "",

@@ -62,8 +62,12 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     parted = split(standings)
     if parted is None or not parted.blame:
         return stopped
-    reason_of = _Reasons(parted, {each.rank: each for each in positions}, _values(standings, parted))
-    return {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
+    values = _values(standings, parted.sequence)
+    reason_of = _Reasons(parted, {each.rank: each for each in positions}, values)
+    answer = {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
+    if values and parted.sequence is not None and parted.left is None:
+        answer[min(answer)] += _decided(parted.sequence) + values
+    return answer
 
 
 def _waits(position: Position) -> bool:
@@ -194,9 +198,8 @@ def _decided(left: SequenceParting) -> str:
     return say("; most likely decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
 
 
-def _values(standings: LiveStandings, parted: Split) -> str:
+def _values(standings: LiveStandings, left: Optional[SequenceParting]) -> str:
     """Return the values in the condition that decided, if the ranks have written them where they stand."""
-    left = parted.left
     if left is None or left.decision is None or left.fewer:
         return ""
     logs = {rank: watched_files.log_of(standing.ledger.path) for rank, standing in standings.ranks.items()}

@@ -76,7 +76,7 @@ def woven_swap(target: Target, function: types.FunctionType, hooks: Hooks, given
     code = function.__code__
     if code.co_flags & _NOT_PLAIN or code.co_freevars:
         raise NotWoven("it is not a plain function")
-    twin = _twin(function)
+    twin = twin_of(function)
     made = Swap(target, function, _code(function, twin, hooks, given, sources))
     if "torch._C._dynamo" in sys.modules and INLINED not in vars(function):
         made.shown = twin
@@ -111,7 +111,7 @@ def leave(code: types.CodeType) -> None:
             raise
 
 
-def _twin(function: types.FunctionType) -> types.FunctionType:
+def twin_of(function: types.FunctionType) -> types.FunctionType:
     """Return a copy of this function as it is now."""
     twin = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     twin.__kwdefaults__ = function.__kwdefaults__
