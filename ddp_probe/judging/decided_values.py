@@ -4,12 +4,12 @@ import os
 from typing import Dict, List, Mapping
 
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.words import counted
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.standing import condition_values, watched_times
 from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.sequence import SequenceParting
+from ddp_probe.wording.words import counted
 
 _SHOWN = 4
 _WATCH = "To see the values of each rank, run it again with DDP_PROBE_WATCH=%s:%d."

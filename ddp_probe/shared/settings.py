@@ -218,9 +218,10 @@ HANG_AFTER = Setting(
 VALUES = Setting(
     "DDP_PROBE_VALUES",
     "on",
-    _switch,
-    "on: hang.suspected, stacks, and process.end after an exception hold plain values of local names in the job's frames: numbers, flags, "
-    "lengths and shapes; report then shows what a condition that took ranks apart compared. off: they hold none.",
+    _choice("off", "on", "all"),
+    "on: process.end after an exception holds plain values of local names in the job's frames: numbers, flags, lengths and shapes. So do "
+    "hang.suspected and stacks from Python 3.13 on; all: before it as well, read from the interpreter's memory. report then shows what a condition "
+    "that took ranks apart compared. off: none.",
 )
 WATCH = Setting(
     "DDP_PROBE_WATCH",

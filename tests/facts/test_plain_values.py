@@ -15,6 +15,12 @@ from ddp_probe.traced.facts import plain_values
 from ddp_probe.traced.facts.plain_values import values_of_main_thread, values_of_traceback
 
 
+@pytest.fixture(autouse=True)
+def all_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the frames of functions that run, too."""
+    monkeypatch.setenv("DDP_PROBE_VALUES", "all")
+
+
 class Mode(enum.Enum):
     """Members are told by name."""
 
@@ -156,6 +162,13 @@ def test_off_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDP_PROBE_VALUES", "off")
     assert job_of_plain_values() == []
     assert values_of_traceback(_failing()) == []
+
+
+def test_by_default_no_running_function_is_read_where_it_has_no_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a setting, a function that runs is read from Python 3.13 on alone, and the frames that an exception has left always."""
+    monkeypatch.delenv("DDP_PROBE_VALUES")
+    assert bool(job_of_plain_values()) == (sys.version_info >= (3, 13))
+    assert values_of_traceback(_failing()) != []
 
 
 def _failing() -> Any:

@@ -22,7 +22,7 @@ def _run_below(root: Path) -> Run:
 
 def test_the_values_of_the_condition_are_set_side_by_side(armed: Any, torchrun: Any, tmp_path: Path) -> None:
     """The report of ranks that waited in two calls has the values of the condition that decided."""
-    env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="2")
+    env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="2", DDP_PROBE_VALUES="all")
     assert torchrun(_PROGRAM, env=env, timeout=300).returncode != 0
     findings = judge(_run_below(tmp_path / "runs")).findings
     assert _DECIDED in [item.text for finding in findings for item in finding.evidence]

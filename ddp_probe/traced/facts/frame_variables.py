@@ -15,8 +15,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Se
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.call_site import chain_of_main_thread, undisturbed
 
+HAS_VIEW = sys.version_info >= (3, 13)
+"""PEP 667: f_locals is a view of the slots, also of a function that runs."""
 _FUNCTION = 1  # CO_OPTIMIZED: the variables are not in a dict.
-_HAS_VIEW = sys.version_info >= (3, 13)  # PEP 667: f_locals is a view of the slots.
 _HAS_INNER_FRAME = sys.version_info >= (3, 11)
 _DIES_IN_PLACE = sys.version_info[:2] == (3, 11)
 _HAS_KNOWN_PLACE = sys.implementation.name == "cpython" and (3, 8) <= sys.version_info < (3, 13) and sys.maxsize > 1 << 32
@@ -63,23 +64,41 @@ def look_at_main_thread(is_wanted: Chooses, most: int) -> List[FrameLook]:
 
 
 def look_at_traceback(step: Any, is_wanted: Chooses, most: int) -> List[FrameLook]:
-    """Return the variables of the frames that an exception has left in this thread, innermost first."""
-    steps: List[Any] = []
-    while step is not None and len(steps) < _DEEP:
-        steps.append(step)
+    """Return the variables of the frames that an exception has left, innermost first; a frame that still runs is left out."""
+    running = set(map(id, _callers(sys._getframe())))
+    looks: List[FrameLook] = []
+    for frame, line in reversed(list(_steps(step))):
+        if len(looks) < most and id(frame) not in running and is_wanted(frame.f_code, frame.f_globals):
+            looks.append(_look(_Place(frame.f_code, frame.f_lasti, line, frame.f_globals), _of_ended(frame)))
+    return looks
+
+
+def _steps(step: Any) -> Iterator[Tuple[FrameType, int]]:
+    for _ in range(_DEEP):
+        if step is None:
+            break
+        yield step.tb_frame, step.tb_lineno
         step = step.tb_next
-    frames = [(step.tb_frame, step.tb_lineno) for step in reversed(steps)]
-    wanted = [(frame, line) for frame, line in frames if is_wanted(frame.f_code, frame.f_globals)]
-    return [look_at_frame(frame, line) for frame, line in wanted[:most]]
 
 
-def look_at_frame(frame: FrameType, line: int = 0) -> FrameLook:
-    """Return the variables of a frame of this thread."""
+def _callers(frame: Any) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _of_ended(frame: FrameType) -> Dict[str, Any]:
+    """Return the variables of a function that has ended: nothing writes them back any more."""
+    return dict(frame.f_locals) if frame.f_code.co_flags & _FUNCTION else {}
+
+
+def look_at_frame(frame: FrameType) -> FrameLook:
+    """Return the variables of a frame of this thread that runs."""
     code = frame.f_code
-    place = _Place(code, frame.f_lasti, line or frame.f_lineno, frame.f_globals)
+    place = _Place(code, frame.f_lasti, frame.f_lineno, frame.f_globals)
     if not code.co_flags & _FUNCTION:
         return _look(place, {})
-    if _HAS_VIEW:
+    if HAS_VIEW:
         return _look(place, _of_view(frame))
     return _look(place, _read_one(frame) if _can_read() else {})
 
@@ -99,7 +118,7 @@ def _of_functions(chain: Callable[[], Iterator[Any]], places: Sequence[_Place], 
     """Return the variables of the frames at these depths of a chain."""
     if not depths:
         return {}
-    if _HAS_VIEW:
+    if HAS_VIEW:
         frames = list(itertools.islice(chain(), depths[-1] + 1))
         return {depth: _of_view(frames[depth]) for depth in depths if depth < len(frames) and frames[depth].f_code is places[depth].code}
     if not _can_read():

@@ -12,7 +12,7 @@ from ddp_probe.shared.own_code import foreign, framework, starts_a_child
 from ddp_probe.shared.schema import FrameValues
 from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, site, within
 from ddp_probe.traced.facts.describe import bases, class_contents, namespace, qualname, reader
-from ddp_probe.traced.facts.frame_variables import FrameLook, look_at_main_thread, look_at_traceback
+from ddp_probe.traced.facts.frame_variables import HAS_VIEW, FrameLook, look_at_main_thread, look_at_traceback
 
 _FRAMES, _NAMES = 8, 20
 _CHARACTERS, _ATTRIBUTES, _BITS = 100, 200, 128
@@ -23,12 +23,15 @@ _NUMPY = ("bool_", "int32", "int64", "float16", "float32", "float64")
 
 def values_of_main_thread() -> List[FrameValues]:
     """Return the values in the job's frames of the main thread, as it stands; the outermost first, as stacks are."""
-    return _values(look_at_main_thread(_is_of_the_job, _FRAMES)) if settings.get(settings.VALUES) else []
+    wanted = settings.get(settings.VALUES)
+    if wanted == "off" or (wanted != "all" and not HAS_VIEW):
+        return []
+    return _values(look_at_main_thread(_is_of_the_job, _FRAMES))
 
 
 def values_of_traceback(step: Any) -> List[FrameValues]:
     """Return the values in the job's frames that an exception has left."""
-    return _values(look_at_traceback(step, _is_of_the_job, _FRAMES)) if settings.get(settings.VALUES) else []
+    return _values(look_at_traceback(step, _is_of_the_job, _FRAMES)) if settings.get(settings.VALUES) != "off" else []
 
 
 def _is_of_the_job(code: CodeType, space: Dict[str, Any]) -> bool:
