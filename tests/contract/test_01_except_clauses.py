@@ -34,6 +34,7 @@ _REASONS = {
         "RecursionError": "The first call has made the interpreter note the overflow, and has room then.",
         "ValueError": "sys._getframe says so of a stack that calls through C have filled.",
     },
+    "traced/leaving.py": {"RecursionError": _FULL},
     "traced/ledger/calls.py": {"RecursionError": _FULL},
     "traced/ledger/optimizers.py": {"RecursionError": _FULL},
     "traced/ledger/phases.py": {"RecursionError": _FULL},

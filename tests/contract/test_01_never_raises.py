@@ -102,7 +102,7 @@ def test_a_signal_in_the_exception_hook_costs_nothing(told, tmp_path, whole):
 
 def test_a_signal_at_exit_costs_no_line(told, tmp_path, whole):
     """At whatever bytecode of ours a handler raises at exit, the line of the exit call and the last line are written, and what it raised goes on."""
-    found = told("exit_interrupted", tmp_path, "3000" if whole else "60", str(random.random()), **_RANK, DDP_PROBE_MAX_BYTES="4000000000")
+    found = told("exit_interrupted", tmp_path, "3000" if whole else "80", str(random.random()), **_RANK, DDP_PROBE_MAX_BYTES="4000000000")
     assert {name: one["failed"] for name, one in found.items()} == {"_tell_exit_call": {}, "_exit": {}}
     assert all(one["tried"] > 100 for one in found.values()), found
 
