@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe.reading import ledger_text, rank_ledger, whole_ledger
+from ddp_probe.reading import folded_ledger, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.shared import ledger_schema as schema
@@ -116,3 +116,16 @@ def test_records_are_shown_among_the_events(tmp_path: Path) -> None:
     assert barrier["site"]["line"] == 20
     sent = events[names.index("ledger.send")]
     assert (sent["rank"], sent["peer"], sent["elements"], sent["state"]) == (0, 1, 4, "returned")
+
+
+def test_a_fold_keeps_whether_there_are_items() -> None:
+    """A ledger with a call in a loop over names says so, before it is folded and afterwards; its calls are equal to those of other items."""
+    lines = ["ledger 0 all_reduce 4 float32 at t.py:3 item %s" % name for name in ("loss", "size")]
+    with_items, without = [rank_ledger.read("x", ledger_text.written(each)[0]) for each in (lines, ["ledger 0 barrier at t.py:3"])]
+    assert (with_items.has_items, without.has_items) == (True, False)
+    ((one, other),) = [calls.numbers for calls in with_items.groups.values()]
+    assert one == other
+    folder = folded_ledger.LedgerFolder()
+    folded = [folder.fold(ledger) for ledger in (with_items, without)]
+    unfolder = folded_ledger.LedgerUnfolder(folder.tables, {})
+    assert [unfolder.unfold("x", each).has_items for each in folded] == [True, False]

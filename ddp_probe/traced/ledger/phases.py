@@ -154,6 +154,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     passes = schema.layout(schema.PASS)
     pack_pass, pass_size, pass_start, mask = passes.pack_into, passes.size, PLACES.passes, schema.PASSES - 1
     pass_left = schema.offset(schema.PASS, "left") // 8
+    pack_flags, flags_at = schema.layout(schema.PASS[-2:-1]).pack_into, schema.offset(schema.PASS, "flags")
     pass_number: Callable[[], int] = itertools.count(1).__next__
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 
@@ -177,13 +178,13 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                     words[counted_at] = count
                 else:
                     line, way = place_of()
-                    line, index, flags = line & LINE, pass_number(), thread.flags
-                    if model is not None and _own(model, "__dict__").get("require_backward_grad_sync") is False:
-                        flags |= schema.HELD_BACK
+                    line, index = line & LINE, pass_number()
                     pass_at = pass_start + (index & mask) * pass_size
                     threads[thread] = token = thread, now, thread.waited, index, pass_at >> 3
                     pack(mapped, row, count, now, 0, count, line, thread.flags, count)
-                    pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, flags, index)
+                    pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, thread.flags, index)
+                    if model is not None and _own(model, "__dict__").get("require_backward_grad_sync") is False:
+                        pack_flags(mapped, pass_at + flags_at, thread.flags | schema.HELD_BACK)
                 numbers.used = count
                 words[moved] = now
                 return token
