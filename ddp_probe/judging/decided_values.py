@@ -9,10 +9,10 @@ from ddp_probe.shared import schema
 from ddp_probe.standing import condition_values, watched_times
 from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.sequence import SequenceParting
-from ddp_probe.wording.words import counted
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import listed, named, quoted
 
 _SHOWN = 4
-_WATCH = "To see the values of each rank, run it again with DDP_PROBE_WATCH=%s:%d."
 _KINDS = ("if", "while", "and", "or", "conditional")
 
 
@@ -27,17 +27,16 @@ def compared_in(run: Run, left: SequenceParting, statement: Statement) -> str:
 
 
 def watch_it(run: Run, left: SequenceParting) -> List[str]:
-    """Offer a run that watches the statement which decided, if values are kept, and those of some rank are gone."""
+    """Offer a run that watches the statement that decided, if the values of some rank are not known."""
     decision = left.decision
     statement = decision.statements[0] if decision is not None and decision.statements else None
     if statement is None or statement.kind not in _KINDS or not statement.names:
         return []
-    frames = [_frames(process) for process in run.ranks.values()]
-    is_kept = any(frames)
-    has_all = all(condition_values.values_at(stack, statement) for stack in frames)
-    if not is_kept or has_all or any(_reached(process, statement) for process in run.ranks.values()):
+    has_all = all(condition_values.values_at(_frames(process), statement) for process in run.ranks.values())
+    if has_all or any(_reached(process, statement) for process in run.ranks.values()):
         return []
-    return [_WATCH % (os.path.basename(statement.file), statement.line)]
+    watched = "%s:%d" % (os.path.basename(statement.file), statement.line)
+    return [say("To see the values of each rank, run it again with DDP_PROBE_WATCH={watched}.", watched=watched)]
 
 
 def _watched(run: Run, statement: Statement) -> str:
@@ -47,19 +46,23 @@ def _watched(run: Run, statement: Statement) -> str:
     unlike = watched_times.first_unlike(reached, _condition(statement))
     if unlike is None:
         return ""
-    before = counted(unlike.times - 1, "time", "times")
-    alike = "alike %s, then not: " % before if unlike.times > 1 else "unlike from the first time on: "
-    said = [_of_rank(unlike, rank) for rank in unlike.values]
-    more = len(said) - _SHOWN
-    return alike + "; ".join(said[:_SHOWN]) + ("; and %s" % counted(more, "more rank") if more > 0 else "")
+    said = listed([_of_rank(unlike, rank) for rank in unlike.values][:_SHOWN], by="; ")
+    more = len(unlike.values) - _SHOWN
+    rest = say("; and {count} more {count:rank|ranks}", count=more) if more > 0 else ""
+    if unlike.times == 1:
+        return say("unlike from the first time on: {values}{rest}", values=said, rest=rest)
+    template = "alike {times} {times:time|times}, then not: {values}{rest}"
+    return say(template, times=unlike.times - 1, values=said, rest=rest)
 
 
-def _of_rank(unlike: watched_times.UnlikeTime, rank: int) -> str:
-    values = ", ".join("%s %s" % item for item in unlike.values[rank].items())
+def _of_rank(unlike: watched_times.UnlikeTime, rank: int) -> Text:
+    values = quoted(", ".join("%s %s" % item for item in unlike.values[rank].items()))
     holds = unlike.says[rank]
     if holds is None:
-        return "rank %d: %s" % (rank, values)
-    return "rank %d: %s (%s)" % (rank, values, "true" if holds else "false")
+        return say("{who}: {values}", who=named([rank]), values=values)
+    if holds:
+        return say("{who}: {values} (true)", who=named([rank]), values=values)
+    return say("{who}: {values} (false)", who=named([rank]), values=values)
 
 
 def _condition(statement: Statement) -> str:

@@ -146,7 +146,7 @@ def _departed_at(left: SequenceParting, statement: Statement) -> Text:
 
 
 def _departed_in_thread(left: SequenceParting, statement: Optional[Statement]) -> Text:
-    """Say that the ranks left in a thread, and where the job waits for it without reading what it raised."""
+    """Say that the ranks left in a thread, and at which line the job waits for it without reading what it raised."""
     who, went = named(left.ranks), _went_on(left)
     if statement is None:
         return say("{who:capital} left the others in a side thread: {went}", who=who, went=went)

@@ -39,7 +39,7 @@ class Site(msgspec.Struct, omit_defaults=True, gc=False):
 class FrameValues(msgspec.Struct, omit_defaults=True, gc=False):
     """The plain values of the local names in one frame of the job."""
 
-    site: Annotated[Optional[Site], _doc("Where the frame stands.")] = None
+    site: Annotated[Optional[Site], _doc("The line of the frame.")] = None
     values: Annotated[
         Dict[str, str],
         _doc(

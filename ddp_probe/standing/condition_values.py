@@ -24,7 +24,7 @@ Values = Dict[int, Dict[str, str]]
 def compared(standings: LedgerStandings, left: SequenceParting, statement: Statement, frames: Mapping[int, Sequence[FrameValues]]) -> str:
     """Return a clause with the values of the names in a condition that took ranks apart; empty if none was kept, or if all are alike.
 
-    `frames` are the values in the frames of each rank where it stands, or where an exception left them, the outermost first.
+    `frames` are the values in the frames in which each rank is, or which an exception has left, the outermost first.
     """
     values = differing({rank: values_at(frames[rank], statement) for rank in frames})
     if not values:

@@ -13,7 +13,7 @@ from ddp_probe.standing.deciding import Statement
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees, called, function_name, own_nodes
 from ddp_probe.standing.woven_flow import without_comprehensions
 
-_FRAMES = 8  # The loop is in one of so many functions from the call outwards.
+_FRAMES = 8  # The loop is in one of this many functions from the call outwards.
 _BACK = 3  # Assignments that are followed back from a name.
 _LONGEST = 200  # Characters of a statement's text.
 _LOOKS_UP = frozenset("get pop setdefault __getitem__ getattr".split())

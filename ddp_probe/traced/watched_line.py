@@ -25,7 +25,7 @@ from ddp_probe.traced.session import Session
 
 _NAME = "watched-line"
 _EACH = 1000
-"""So many times each is written; then the times that are powers of two."""
+"""This many times each is written; then the times that are powers of two."""
 _FUNCTION = 1  # CO_OPTIMIZED
 _monitoring: Any = getattr(sys, "monitoring", None)
 _TOOLS = (4, 3, 5)

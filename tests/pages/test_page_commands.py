@@ -45,7 +45,7 @@ def test_a_variable_is_one_that_the_probe_reads(page: str) -> None:
     """Each DDP_PROBE_ variable is a setting, and each value that a page gives it is one that it takes."""
     known = {setting.name: setting for setting in settings.SETTINGS}
     assert set(re.findall(r"\bDDP_PROBE(?:_[A-Z]*)*\b", text(page))) - _OTHERS <= set(known)
-    for name, value in re.findall(r"\b(DDP_PROBE(?:_[A-Z]+)*)=([\w./~-]+(?:,[\w-]+)*)(?=[\s`);:]|$)", text(page)):
+    for name, value in re.findall(r"\b(DDP_PROBE(?:_[A-Z]+)*)=([\w./~-]+(?::\d+)?(?:,[\w-]+)*)(?=[\s`);:]|$)", text(page)):
         if name not in _OTHERS:
             known[name].parse(value.rstrip("."))
 

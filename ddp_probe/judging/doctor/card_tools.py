@@ -11,6 +11,7 @@ from ddp_probe.judging.doctor import children
 from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.shared.masks import masked
 from ddp_probe.shared.schema import CardLoad, CardsState
+from ddp_probe.wording.text import say
 
 MOST = 64
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -184,8 +185,8 @@ class CardTool:
         for arguments in known.smi_state or ((),):
             printed = children.output([path, *arguments], self._environ, SECONDS, self._over)
             if printed.code != 0 and not texts:
-                why = printed.why or "ended with exit code %d" % (printed.code or 0)
-                state.problem = "%s %s." % (known.smi, why)
+                why = printed.why or say("ended with exit code {code}", code=printed.code or 0)
+                state.problem = str(say("{tool} {why}.", tool=known.smi, why=why))
                 state.text = masked(printed.text, _TEXT)
                 return state
             texts.append(printed.text if printed.code == 0 else "")

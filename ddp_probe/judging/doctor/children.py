@@ -69,7 +69,7 @@ class Child(ChildProcess):
         """End it, and return what it printed."""
         seconds = time.monotonic() - self.began
         if self.poll() is None:
-            self.stop("did not answer within %.0f s" % seconds)
+            self.stop(say("did not answer within {seconds:.0f} s", seconds=seconds))
         self.end()
         printed = self.printed()
         words = printed.err.decode("utf-8", "replace").split("\n")

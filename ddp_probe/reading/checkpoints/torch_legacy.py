@@ -78,7 +78,7 @@ def _listed(keys: Any, at: int, judged: Judged) -> Sequence[Any]:
 
 
 def _storage(source: FileRange, at: int, storage: Storage, so_far: Tuple[int, int]) -> int:
-    """Return where a storage ends; before it are so many complete ones of so many."""
+    """Return where a storage ends; before it, this many of the storages are complete, of this many."""
     head = source.read(at, 8)
     elements = int.from_bytes(head, "little", signed=True)
     if len(head) == 8 and elements != storage.elements:

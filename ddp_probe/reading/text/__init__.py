@@ -71,7 +71,7 @@ class _Reader:
         self._streams: Dict[str, Stream] = {}  # Ordered by first line.
         self._busy: Set[str] = set()
         self._failures = Failures()
-        self._text = Text()
+        self._text = NotedLines()
         self._tail: Deque[Tuple[int, Union[bytes, str]]] = deque(maxlen=_TAIL)
         self._apart: Set[int] = set()  # rank minus local rank
         self._alike: Dict[str, int] = {}
@@ -273,7 +273,7 @@ class Failures:
         return [failed for _, _, failed, _ in kept]
 
 
-class Text:
+class NotedLines:
     """The lines of a log that may matter, from its beginning and its end."""
 
     def __init__(self) -> None:

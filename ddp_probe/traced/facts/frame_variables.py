@@ -37,7 +37,7 @@ class FrameLook(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a frame stands, without the frame."""
+    """The place of a frame, without the frame."""
 
     code: CodeType
     instruction: int

@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.shared import ledger_schema
 
-_FRAMES = 16  # The loop is in one of so many frames from the call outwards.
+_FRAMES = 16  # The loop is in one of this many frames from the call outwards.
 _HEADER = 24  # Instructions before a loop's first one that are looked at, for what it goes over.
 _MOST_CHARACTERS = 1000
-_OPTIMIZED = 1  # The flag of code whose variables have places and are no dictionary.
+_OPTIMIZED = 1  # The flag of code whose variables have places of their own, not a dictionary.
 _COUNTING = frozenset(("range", "enumerate", "trange", "count"))
 _SEES_VARIABLES = frozenset("vars dir eval exec".split())
 _HAS_VARIABLES = frozenset(("locals", "f_locals"))
@@ -32,7 +32,7 @@ class Loop(NamedTuple):
 
     frames: int
     variable: str
-    counts: bool  # It counts its turns: their numbers are no names.
+    counts: bool  # It counts its turns; their numbers say nothing.
 
 
 class _Span(NamedTuple):
