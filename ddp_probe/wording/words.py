@@ -19,17 +19,6 @@ def spans(ranks: Sequence[int], limit: int = 12) -> Text:
     return say("{it}", it=Ranks(ranks, limit, bare=True))
 
 
-def subject(ranks: Sequence[int], single: str = "", many: str = "") -> str:
-    """Begin a sentence with ranks, and with the verb that fits their number."""
-    verb = by_number(ranks, single, many)
-    return capital(named(ranks)) + (" " + verb if verb else "")
-
-
-def by_number(ranks: Sequence[int], one: str, many: str) -> str:
-    """Return the word for one rank, or for several; a process without a rank counts as one."""
-    return one if len(set(ranks)) < 2 else many
-
-
 def counted(count: int, one: str, many: str = "") -> Text:
     """Return a number with its noun: 1 card, 2 cards, 0 cards."""
     return Text("{it} " + (one if count == 1 else many or one + "s"), {"it": count})

@@ -10,6 +10,8 @@ _CHECK = '''"""Says in one sentence what has to be so."""
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 CHECK = Check(
     id="%(id)s",
@@ -23,8 +25,8 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Look at the environment."""
     if "%(variable)s" not in host.environ:
-        return CHECK.ok("%(variable)s is not set.")
-    return CHECK.fail("%(variable)s is %%r." %% host.environ["%(variable)s"], "unset %(variable)s")
+        return CHECK.ok(say("%(variable)s is not set."))
+    return CHECK.fail(say("%(variable)s is {value}.", value=quoted(repr(host.environ["%(variable)s"]))), quoted("unset %(variable)s"))
 '''
 
 _TEST = '''"""The check %(name)s."""

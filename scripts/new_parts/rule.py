@@ -12,9 +12,10 @@ _RULE = '''"""Says in one sentence what %(name)s means."""
 from typing import Iterator
 
 from ddp_probe.judging.rule import Finding, Rule, shown
-from ddp_probe.wording.words import subject
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import named, quoted
 
 _SIGN = "%(name)s.pth"
 
@@ -39,8 +40,8 @@ def check(run: Run) -> Iterator[Finding]:
     ranks = [process.rank for process, _ in saved if process.rank is not None]
     yield RULE.found(
         ranks=ranks,
-        verdict="%%s saved to %%s." %% (subject(ranks), _SIGN),
-        evidence=[shown(call, "saved to %%s" %% call.begin.path) for call in saves[:4]],
+        verdict=say("{who:capital} saved to {path}.", who=named(ranks), path=quoted(_SIGN)),
+        evidence=[shown(call, say("saved to {path}", path=quoted(call.begin.path))) for call in saves[:4]],
         when=saves[0].when,
     )
 '''

@@ -11,7 +11,7 @@ from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
 from ddp_probe.wording.text import about, joined, say
-from ddp_probe.wording.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
+from ddp_probe.wording.words import at, capital, counted, named, ordinal, place, spans
 
 _ONE_AS_MANY = re.compile(
     r"\b[Rr]anks \d+(?![-,\d]| and | or )|(?<![\d.])\b1 (?:ranks|processes|cards|parameters|buffers|elements|orders|files|lines)\b"
@@ -31,8 +31,7 @@ _MANY_AS_ONE = re.compile(r"\b[Rr]ank \d+-\d|\b[Rr]anks \d[\d, -]* (?:was|is|has
 def test_ranks_and_their_verb_agree(ranks, name, sentence):
     """No rank and one rank have a singular verb, several have a plural one, and a rank that is told twice is one."""
     assert named(ranks) == name
-    assert subject(ranks, "was", "were") + " ended" == sentence
-    assert by_number(ranks, "s", "") == ("s" if len(set(ranks)) < 2 else "")
+    assert say("{who:capital} {who:was|were} ended", who=named(ranks)) == sentence
 
 
 def test_numbers_and_nouns_agree():
