@@ -13,6 +13,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Callable, Iterator, List, Optional
 
 from ddp_probe.shared import schema, settings
+from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.call_site import site
 from ddp_probe.traced.facts.frame_variables import look_at_frame
 from ddp_probe.traced.facts.plain_values import named_values
@@ -63,7 +64,7 @@ class WatchedLine:
     def _try(self, watch: Callable[..., None], *arguments: Any) -> None:
         try:
             watch(*arguments)
-        except NotWoven as why:
+        except ours(NotWoven) as why:
             self._way = _Nothing()
             self._warn(str(why))
 

@@ -1,9 +1,10 @@
 """What a text may name: ranks, places, sizes, times, lists, quotations. Each is written for a language, and given to programs as it is."""
 
 from datetime import datetime, timezone
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from ddp_probe.shared.schema import Site
+if TYPE_CHECKING:  # A command that runs without the packages of the readers says something, too.
+    from ddp_probe.shared.schema import Site
 
 _OF_WORDS = ("capital", "clause")
 _HAN, _MARKS = ("\u3400", "\u9fff"), "，。：；、！？（）《》"
@@ -75,7 +76,7 @@ class Ranks(Value):
 class Place(Value):
     """A line of source."""
 
-    def __init__(self, site: Optional[Site]) -> None:
+    def __init__(self, site: "Optional[Site]") -> None:
         self._site = site if site is not None and site.file else None
 
     def __reduce__(self) -> Tuple[Any, ...]:

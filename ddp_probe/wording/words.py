@@ -1,10 +1,12 @@
 """How sentences name ranks, places, counts and times."""
 
-from typing import Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from ddp_probe.shared.schema import Site
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.values import Duration, Items, Moment, Place, Quote, Ranks, Size
+
+if TYPE_CHECKING:
+    from ddp_probe.shared.schema import Site
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -29,12 +31,12 @@ def capital(text: str) -> Text:
     return say("{it:capital}", it=text)
 
 
-def place(site: Optional[Site]) -> Text:
+def place(site: "Optional[Site]") -> Text:
     """Return a line of source as a sentence has it."""
     return say("{it}", it=Place(site))
 
 
-def at(site: Optional[Site]) -> str:
+def at(site: "Optional[Site]") -> str:
     """Return ` at FILE:LINE` to end a clause with; nothing if the line is not known."""
     return say(" at {it}", it=Place(site)) if site is not None and site.file else ""
 

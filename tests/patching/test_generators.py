@@ -22,7 +22,10 @@ from ddp_probe.traced.patching.woven import SourceFiles
 _PACKAGE = Path(ddp_probe.__file__).parent
 _HOT = ("traced/ledger", "traced/facts/call_site.py", "traced/facts/process_groups.py", "shared/own_code.py", "shared/ours.py")
 """What runs at each collective, or asks whose an exception is: no generator at all."""
-_OF_C = "int re.escape _CHECK.match _LAUNCHED.fullmatch _contents_of traceback_of hook _CALL attributes_of itertools.repeat".split()
+_OF_C = """
+    int re.escape _CHECK.match _LAUNCHED.fullmatch _contents_of traceback_of hook _CALL attributes_of itertools.repeat
+    dict.get operator.eq operator.add list id _PLACE value_of from_address c_void_p.from_address PyObj_FromPtr None
+""".split()
 """What map calls, besides methods of modules that run as the package is imported: no Python function of ours, in which a handler could raise."""
 _AT_START = ("traced/patching/woven.py",)
 """What is woven is made while the first group is made, under the guard."""
@@ -63,6 +66,8 @@ def test_map_calls_nothing_in_which_a_handler_could_raise() -> None:
 def _words(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return "%s.%s" % (_words(node.value), node.attr)
+    if isinstance(node, ast.Constant):
+        return str(node.value)
     return node.id if isinstance(node, ast.Name) else ""
 
 

@@ -153,7 +153,8 @@ def _chain(frame: Iterator[Optional[FrameType]]) -> Iterator[Any]:
 
 def _outwards(frame: Optional[FrameType], *attributes: str) -> List[Any]:
     """Return these attributes of a frame of any thread, and of each of its callers. No frame is held."""
-    return undisturbed(map(operator.attrgetter(*attributes), _chain(iter((frame,)))))
+    attributes_of = operator.attrgetter(*attributes)
+    return undisturbed(map(attributes_of, _chain(iter((frame,)))))
 
 
 def chain_of_main_thread() -> Callable[[], Iterator[Any]]:

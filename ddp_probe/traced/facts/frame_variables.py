@@ -55,8 +55,8 @@ def look_at_main_thread(is_wanted: Chooses, most: int) -> List[FrameLook]:
     The first look holds no frame, and the second reads only if each frame is where it was then.
     """
     chain = chain_of_main_thread()
-    attributes = operator.attrgetter("f_code", "f_lasti", "f_lineno", "f_globals")
-    places = [_Place(*place) for place in undisturbed(map(attributes, chain()))]
+    attributes_of = operator.attrgetter("f_code", "f_lasti", "f_lineno", "f_globals")
+    places = [_Place(*place) for place in undisturbed(map(attributes_of, chain()))]
     wanted = [depth for depth, place in enumerate(places) if not _is_dying(place) and is_wanted(place.code, place.space)][:most]
     functions = [depth for depth in wanted if places[depth].code.co_flags & _FUNCTION]
     variables = _of_functions(chain, places, functions)
@@ -65,7 +65,7 @@ def look_at_main_thread(is_wanted: Chooses, most: int) -> List[FrameLook]:
 
 def look_at_traceback(step: Any, is_wanted: Chooses, most: int) -> List[FrameLook]:
     """Return the variables of the frames that an exception has left, innermost first; a frame that still runs is left out."""
-    running = set(map(id, _callers(sys._getframe())))
+    running = {id(frame) for frame in _callers(sys._getframe())}
     looks: List[FrameLook] = []
     for frame, line in reversed(list(_steps(step))):
         if len(looks) < most and id(frame) not in running and is_wanted(frame.f_code, frame.f_globals):
@@ -150,7 +150,8 @@ def _slots(frames: Iterator[Any], codes: Dict[int, CodeType]) -> Iterator[Tuple[
     names = {key: _names_of_slots(code) for key, code in codes.items()}
     arrays = [c_void_p * len(names[key]) for key in codes]
     labels = itertools.chain.from_iterable(zip(itertools.repeat(key), names[key]) for key in codes)
-    slots = map(type(c_void_p * 1).from_address, arrays, _addresses(frames))
+    from_address = type(c_void_p * 1).from_address
+    slots = map(from_address, arrays, _addresses(frames))
     has_value, pointers = itertools.tee(itertools.chain.from_iterable(slots))
     values = map(PyObj_FromPtr, filter(None, pointers))
     return zip(itertools.compress(list(labels), has_value), values)
@@ -163,7 +164,8 @@ def _addresses(frames: Iterator[Any]) -> Iterator[int]:
     from ctypes import c_void_p
 
     pointers = map(operator.add, map(id, frames), itertools.repeat(object.__basicsize__ + _WORD))
-    inner = map(operator.attrgetter("value"), map(c_void_p.from_address, pointers))
+    value_of = operator.attrgetter("value")
+    inner = map(value_of, map(c_void_p.from_address, pointers))
     return map(operator.add, inner, itertools.repeat(_BEFORE_SLOTS))
 
 

@@ -8,7 +8,7 @@ import binascii
 import dis
 from enum import Enum
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ddp_probe.shared import ledger_schema
 
@@ -59,11 +59,11 @@ class LoopFinder:
                 break
             if is_the_jobs(frame.f_code):
                 for span in self._spans_of(frame.f_code):
-                    loops = [Loop(outwards, name, span.counts) for name in span.variables]
                     if span.first <= frame.f_lasti < span.end:
-                        found = next((loop for loop in loops if item_at(loop, start)), None)
-                        if found is not None:
-                            return found
+                        for name in span.variables:
+                            loop = Loop(outwards, name, span.counts)
+                            if item_at(loop, start):
+                                return loop
             frame = frame.f_back
         return None
 
@@ -117,7 +117,7 @@ def _spans_in(code: CodeType) -> List[_Span]:
         if instruction.opname in _LOADS and instruction.argval in _SEES_VARIABLES:
             return []
         if instruction.opname == "FOR_ITER":
-            variables, counts = list(_targets(instructions, place)), _counts(instructions, place)
+            variables, counts = _targets(instructions, place), _counts(instructions, place)
             spans.insert(0, _Span(instruction.offset, instruction.argval, variables, counts))
     return spans
 
@@ -132,23 +132,25 @@ def _counts(instructions: List[dis.Instruction], place: int) -> bool:
     return False
 
 
-def _targets(instructions: List[dis.Instruction], place: int) -> Iterator[str]:
-    """Yield the variables that a loop gives its item to; those behind an attribute or an index are not known."""
+def _targets(instructions: List[dis.Instruction], place: int) -> List[str]:
+    """Return the variables that a loop gives its item to; those behind an attribute or an index are not known."""
     wanted = 1
+    variables: List[str] = []
     for instruction in instructions[place + 1 :]:
         name = instruction.opname
         if name == "UNPACK_SEQUENCE":
             wanted += (instruction.arg or 0) - 1
         elif name in _ONE_TARGET:
             wanted -= 1
-            yield instruction.argval
+            variables.append(instruction.argval)
         elif name == "STORE_FAST_STORE_FAST":  # Python 3.13.
             wanted -= 2
-            yield from instruction.argval
+            variables += instruction.argval
         elif name == "STORE_FAST_LOAD_FAST":
             wanted -= 1
-            yield instruction.argval[0]
+            variables.append(instruction.argval[0])
         elif name not in _NO_TARGET:
             break
         if wanted <= 0:
             break
+    return variables
