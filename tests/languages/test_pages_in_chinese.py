@@ -4,9 +4,10 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List
 
 import pytest
+from docs_parts import translations
 
 from ddp_probe.cli import main
 from ddp_probe.judging.doctor.check import TEXTS as CHECK_TEXTS
@@ -38,11 +39,19 @@ def diagnoses() -> List[Diagnosis]:
     return [*(judge(load([str(RECORDED / job)])) for job in JOBS), judge(from_lines(WEAKER)), judge(from_lines(OPEN))]
 
 
+def _starts() -> Dict[str, "re.Pattern[str]"]:
+    """Return the English labels of pages that are translated, each with what a line looks like that begins with it or consists of it."""
+    starts = {label: re.split(r"%(?:\.\d)?[a-z]", label)[0].strip() for label in translations.labels() if label in LABELS and label not in _OF_RUNS}
+    return {label: re.compile(re.escape(start) + r"(?:$|\s\s|:? ?$)") for label, start in starts.items() if len(start) > 3}
+
+
+STARTS = _starts()
+
+
 def _labels(line: str) -> List[str]:
     """Return the English labels that a line of a page begins with, or consists of."""
     bare = line.strip()
-    starts = {key: re.split(r"%(?:\.\d)?[a-z]", key)[0].strip() for key in LABELS if key not in _OF_RUNS}
-    return [key for key, start in starts.items() if len(start) > 3 and (bare == start or re.match(re.escape(start) + r"(?:\s\s|:? ?$)", bare))]
+    return [label for label, start in STARTS.items() if start.match(bare)]
 
 
 def test_a_report_has_the_chinese_verdict_and_no_english_label(diagnoses: List[Diagnosis]) -> None:
