@@ -45,7 +45,7 @@ def _within(shown: List[str]) -> List[str]:
 
 def clear(diagnosis: Diagnosis) -> str:
     """Return the sentence for a run without problems."""
-    return GOOD_ORDER % named(sorted(diagnosis.run.ranks)).lower()
+    return GOOD_ORDER % named(sorted(diagnosis.run.ranks))
 
 
 def finding(one: Finding) -> str:

@@ -31,7 +31,7 @@ _SiteKey = Optional[Tuple[str, int, str]]
 def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the lines of a finding."""
     warning = "" if finding.severity == ERROR else "  %s" % say(finding.severity)
-    who = "  %s%s" % (say.who(named(finding.ranks)), hosts_of(finding, diagnosis.run, say)) if finding.ranks else ""
+    who = "  %s%s" % (say.text(named(finding.ranks)), hosts_of(finding, diagnosis.run, say)) if finding.ranks else ""
     yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
     yield from cause(finding, diagnosis, width, paths, say=say)
     site = source.own_line(finding)
@@ -154,7 +154,7 @@ def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optio
         if site is not None and not framed and left > 0:
             yield from sentence(say("at %s") % _at(Site(*site), paths, say), width, 4, STRONG)
         for group in groups[: max(left, 0)]:
-            who = "%s  " % say.who(named(group.ranks)) if group.ranks else ""
+            who = "%s  " % say.text(named(group.ranks)) if group.ranks else ""
             indent = 6 if site and not framed else 4
             yield from sentence(who + paths(group.text), width, indent)
             yield from sentence(_logs(group.at, run, say), width, indent + 2, QUIET)
@@ -208,21 +208,30 @@ def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[
         words_of[column] = _word(column, alike, processes)
     if "" in words_of.values():
         return exact
-    return {_in_common([evidence.text for evidence in alike], words_of): alike}
+    texts = [evidence.text for evidence in alike]
+    in_common = _in_common(texts, words_of)
+    return {_with_words(texts, words_of) if in_common is None else in_common: alike}
 
 
-def _in_common(texts: Sequence[Any], words_of: Dict[Tuple[str, ...], str]) -> Any:
-    """Return one text for several that differ only in numbers, with a word for each column of numbers."""
-    first = texts[0]
-    if isinstance(first, Text) and all(isinstance(text, Text) and text.template == first.template for text in texts):
-        values = {name: _in_common([text.values[name] for text in texts], words_of) for name in first.values}
-        return Text(first.template, values)
-    written = [str(text) for text in texts]
+def _in_common(values: Sequence[Any], words_of: Dict[Tuple[str, ...], str]) -> Any:
+    """Return one text, or one value of it, for several that differ only in numbers; None if a number stands in more than one value."""
+    first = values[0]
+    if isinstance(first, Text) and all(isinstance(value, Text) and value.template == first.template for value in values):
+        parts = {name: _in_common([value.values[name] for value in values], words_of) for name in first.values}
+        return None if None in parts.values() else Text(first.template, parts)
+    written = [str(value) for value in values]
     if len(set(written)) == 1:
         return first
-    words = [words_of[column] for column in zip(*map(_NUMBER.findall, written))]
-    replacements = iter(words)
-    return _NUMBER.sub(lambda _: next(replacements), written[0])
+    columns = [_NUMBER.findall(text) for text in written]
+    if len(set(map(len, columns))) > 1 or not all(column in words_of for column in zip(*columns)):
+        return None
+    return _with_words(written, words_of)
+
+
+def _with_words(texts: Sequence[str], words_of: Dict[Tuple[str, ...], str]) -> str:
+    """Return the first of some texts with a word for each column of numbers."""
+    replacements = iter([words_of[column] for column in zip(*map(_NUMBER.findall, texts))])
+    return _NUMBER.sub(lambda _: next(replacements), texts[0])
 
 
 def _word(column: Sequence[str], alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> str:

@@ -43,7 +43,7 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
     if run.processes or run.missing:
         yield "ranks", _ranks(run, rank_states, say)
     if run.elsewhere:
-        yield "not seen", say("%s: on hosts without any file here") % say.who(who(run.elsewhere))
+        yield "not seen", say("%s: on hosts without any file here") % say.text(who(run.elsewhere))
     yield from _faults(run, say)
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
         yield "clocks", say("the hosts' clocks are %.3f s apart; all times are aligned to one clock") % run.inventory.clock_spread
@@ -118,7 +118,7 @@ def _ranks(run: Run, rank_states: List[RankState], say: Language) -> str:
         end = say.state(next(iter(ended)))
         return expected + seen + say(": ") + (end if len(rank_states) == 1 else say("all %s") % end)
     never = say("never started, or wrote no file")
-    words = ["%s %s" % (say.who(who(ranks)), never if end == NO_FILE else say.state(end)) for end, ranks in ended.items()]
+    words = ["%s %s" % (say.text(who(ranks)), never if end == NO_FILE else say.state(end)) for end, ranks in ended.items()]
     return expected + seen + say(": ") + say("; ").join(words)
 
 
@@ -146,7 +146,7 @@ def _faults(run: Run, say: Language) -> Iterator[Tuple[str, str]]:
         yield "full", say("%s reached DDP_PROBE_MAX_BYTES; later events are missing") % _some(full, say)
     ranks = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
     if ranks:
-        yield "faults", say("the probe itself had faults on %s; see probe.fault") % say.who(who(ranks))
+        yield "faults", say("the probe itself had faults on %s; see probe.fault") % say.text(who(ranks))
     if run.earlier:
         yield "earlier", say("%s from earlier generations, not in the table") % say.counted(len(run.earlier), "file")
 

@@ -11,7 +11,6 @@ from ddp_probe.wording.text import Text, templates, write
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables of the locale, in the order in which they decide; an empty one counts as unset."""
 _PLACE, _WORD = re.compile(r"\{\w*[^{}]*\}"), re.compile("[a-z]{2}")
-_MORE = re.compile(r" and (\d+) more groups?$")  # What words.spans leaves out.
 
 
 class Language(NamedTuple):
@@ -38,12 +37,6 @@ class Language(NamedTuple):
         return all(template in known or not _WORD.search(_PLACE.sub("", template)) for template in templates(text)) and (
             isinstance(text, Text) or text in known
         )
-
-    def who(self, ranks: str) -> str:
-        """Return ranks as a page names them: rank 3, ranks 0-2, a process."""
-        if self is ENGLISH or ranks in self.translations:
-            return self(ranks)
-        return "rank " + _MORE.sub(lambda match: self(" and %d more groups") % int(match.group(1)), ranks.partition(" ")[2])
 
     def state(self, text: str) -> str:
         """Return a phase or an end; what follows its first word, such as the type of an exception, stays."""

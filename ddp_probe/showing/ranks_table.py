@@ -77,9 +77,11 @@ def event_of(state: Union[RankState, StateRow]) -> Text:
     return text_of("{event}{where}", event=state.last, where=text_of(" at {place}", place=state.site) if state.site else "")
 
 
-def who(ranks: Sequence[int]) -> str:
+def who(ranks: Sequence[int]) -> Text:
     """Return ranks as a sentence's subject."""
-    return "a process" if not ranks else ("rank " if len(ranks) == 1 else "ranks ") + few(ranks, 8)
+    if not ranks:
+        return text_of("a process")
+    return text_of("rank {ranks}" if len(ranks) == 1 else "ranks {ranks}", ranks=few(ranks, 8))
 
 
 def sentence(ranks: Sequence[int], predicate: str) -> str:
@@ -233,7 +235,7 @@ def _list(parts: Sequence[_Column], table: Table, width: int) -> Iterator[Styled
 
 def _event_line(event: str, ranks: List[int], events: int, say: Language) -> str:
     """Return an event; with its ranks, unless it is that of all."""
-    return say.text(event) if events == 1 else say.who(who(ranks)) + say(": ") + say.text(event)
+    return say.text(event) if events == 1 else say.text(who(ranks)) + say(": ") + say.text(event)
 
 
 def _last_events(rank_states: Sequence[RankState], width: int, say: Language) -> Iterator[StyledLine]:

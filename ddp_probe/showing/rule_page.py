@@ -76,7 +76,7 @@ def _part(heading: str, text: str, width: int) -> Iterator[StyledLine]:
 
 
 def _example(example: Example, width: int, say: Language) -> Iterator[StyledLine]:
-    ranks = say(" on %s") % say.who(_ranks(example.ranks)) if example.ranks else ""
+    ranks = say(" on %s") % say.text(_ranks(example.ranks)) if example.ranks else ""
     yield from paragraph("%s -> %s%s" % (example.name, say(example.answer), ranks), width, 2)
     for text in example.log.strip("\n").split("\n"):
         for line in wrap(_shortened(text), width, "    ", "        "):

@@ -44,7 +44,7 @@ def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, 
 
 
 def _clear(diagnosis: Diagnosis, say: Language) -> str:
-    return say(brief_form.GOOD_ORDER) % say.who(named(sorted(diagnosis.run.ranks)).lower())
+    return say(brief_form.GOOD_ORDER) % say.text(named(sorted(diagnosis.run.ranks)))
 
 
 def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLine]:

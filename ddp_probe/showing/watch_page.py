@@ -178,7 +178,7 @@ def _sentence(ranks: Sequence[int], why: str, say: Language) -> str:
     """Return what is true of these ranks; English puts the verb of the predicate into the plural."""
     if say is ENGLISH:
         return ranks_table.sentence(ranks, why)
-    return "%s %s" % (say.who(ranks_table.who(ranks)), say.text(why))
+    return "%s %s" % (say.text(ranks_table.who(ranks)), say.text(why))
 
 
 def _short(site: str) -> str:

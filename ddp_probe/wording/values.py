@@ -1,5 +1,6 @@
 """What a text may name: ranks, places, sizes, times, lists, quotations. Each is written for a language, and given to programs as it is."""
 
+import math
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
@@ -245,4 +246,7 @@ def number(value: Any) -> int:
 
 def fact(value: Any) -> Any:
     """Return a value as JSON has it."""
-    return value.fact() if hasattr(value, "fact") else value
+    if hasattr(value, "fact"):
+        return value.fact()
+    is_plain = not isinstance(value, float) or math.isfinite(value)
+    return value if is_plain else str(value)  # JSON has no word for what is not finite.

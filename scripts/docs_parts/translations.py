@@ -14,7 +14,7 @@ from ddp_probe.showing import brief_form, catalogue, language, rank_state, ranks
 from ddp_probe.showing.html.page_words import WORDS
 
 _PACKAGE = Path(ddp_probe.__file__).parent
-_OTHERS = {"starting", "a process", " and %d more groups", ", "}
+_OTHERS = {"starting", ", "}
 _ENDS = {rank_state.ENDED, rank_state.RUNNING, rank_state.NO_END, rank_state.NO_FILE, "failed", "killed", "stopped", "exit"}
 _PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
 _TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")

@@ -17,7 +17,7 @@ from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import TEXTS as RULE_TEXTS
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines, load
-from ddp_probe.showing import doctor_page, safe, terminal
+from ddp_probe.showing import doctor_page, ranks_table, safe, terminal
 from ddp_probe.showing.language import CHINESE
 from ddp_probe.wording import words
 
@@ -81,8 +81,9 @@ def test_the_three_verdicts_are_in_chinese(diagnoses: List[Diagnosis]) -> None:
 
 def test_ranks_stay_ranks() -> None:
     """Ranks are named by their numbers, one or many, and what a list leaves out is counted."""
-    named = [CHINESE.who(text) for text in ("rank 3", "ranks 0-2, 5", "a process", words.named([0, 2, 4], 1), words.named([0, 2], 1))]
-    assert named == ["rank 3", "rank 0-2, 5", "一个进程", "rank 0，另有 2 段", "rank 0，另有 1 段"]
+    named = [CHINESE.text(words.named(ranks, limit)) for ranks, limit in (([3], 9), ([0, 1, 2, 5], 9), ([], 9), ([0, 2, 4], 1), ([0, 2], 1))]
+    assert named == ["rank 3", "rank 0-2，5", "一个进程", "rank 0，另有 2 段", "rank 0，另有 1 段"]
+    assert [CHINESE.text(ranks_table.who(ranks)) for ranks in ([3], [0, 1, 5], [])] == ["rank 3", "rank 0-1，5", "一个进程"]
 
 
 def test_a_remedy_is_in_chinese(diagnoses: List[Diagnosis]) -> None:

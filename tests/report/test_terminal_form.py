@@ -16,9 +16,10 @@ from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import terminal
+from ddp_probe.showing import found, terminal
 from ddp_probe.showing.layout import GLUE, wrap
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.text import say
 
 _CRASH = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."
@@ -263,3 +264,15 @@ def test_ranks_on_other_hosts_are_brought_by_gather() -> None:
     assert said.because.startswith("Ranks 8-9 are on other hosts")
     assert "python -m ddp_probe gather" in said.next
     assert said.next.endswith("python -m ddp_probe report ddp_probe_runs/2*")
+
+
+def test_numbers_of_the_ranks_are_folded_in_a_text_and_in_one_that_was_put_together() -> None:
+    """Texts that differ by the number of each rank are one with a word for it; also where the number runs over two values."""
+    words = {("10", "20"): "RANK"}
+    apart = [say("card {card} of {kind}", card=rank, kind="gcu") for rank in (10, 20)]
+    one = found._in_common(apart, words)
+    assert one == "card RANK of gcu"
+    assert one.template == apart[0].template
+    across = [say("card {tens}{ones}", tens=rank // 10, ones=rank % 10) for rank in (10, 20)]
+    assert found._in_common(across, words) is None
+    assert found._with_words(across, words) == "card RANK"

@@ -7,13 +7,34 @@ from typing import Any
 
 from ledger_books import Call, Phase, returned
 
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.showing.language import CHINESE
+from ddp_probe.showing.watch import outliers
 from ddp_probe.showing.watch.watch_look import LiveView, Look
-from ddp_probe.showing.watch_page import rows
+from ddp_probe.showing.watch_page import rows, table_lines
+from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
+from ddp_probe.standing.splits import LEFT, Split
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 
 def _look(folder: Path) -> Look:
-    return LiveView([str(folder)]).look()
+    """Look at the ranks; each reason can be written in Chinese."""
+    look = LiveView([str(folder)]).look()
+    assert [why for why in look.outliers.values() if not CHINESE.has(why)] == []
+    return look
+
+
+def test_why_a_rank_left_the_sequence_is_a_text_with_its_values() -> None:
+    """What a rank did instead of the others, and the values beside it, can be written in Chinese."""
+    made, usual = (SequenceEntry(op, 4, (LedgerSite("train.py", line),), True, False) for op, line in (("optimizer", 9), ("backward", 8)))
+    parted = Split(LEFT, None, 4, (0,), (1,), (1,), 0.0, sequence=SequenceParting((1,), (0,), None, made, usual, True))
+    for values, end in (("", ""), (say(" ({values})", values=quoted("loss 1.0")), " (loss 1.0)")):
+        why = outliers._Reasons(parted, {}, values).of(1)
+        assert why == "went on to optimizer 4 at train.py:9, when the others went on to backward 4 at train.py:8" + end
+        assert CHINESE.text(why).startswith("继续到 optimizer 4")
+        assert CHINESE.has(why)
 
 
 def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
@@ -188,3 +209,14 @@ def test_a_rank_without_the_probe_does_not_stand_out(book: Any, folder: Path) ->
         book(rank, *([Call(seq=3, group="0-3")] if rank else returned(2, group="0-3")), world=4).write(closed_ns=0 if rank else 5)
     look = _look(folder)
     assert (look.ranks[0].state, look.outliers) == ("probe off", {})
+
+
+def test_the_page_is_in_chinese(book: Any, folder: Path) -> None:
+    """The table has Chinese headings, and says in Chinese who stands out, and why."""
+    for rank in range(4):
+        book(rank, Call(op="broadcast" if rank == 0 else "all_reduce", seq=5, group="0-3"), world=4)
+    page = "\n".join(line.text for line in table_lines(_look(folder), "run", 100, say=CHINESE))
+    assert "rank 0 在 broadcast 5 中，不在 all_reduce 5 中，有 3 个 rank 等在其中" in page
+    assert "，4 个 rank" in page.splitlines()[0]
+    assert "已持续" in page.splitlines()[1]
+    assert "stands" not in page

@@ -59,10 +59,10 @@ def _branch(branch: Branch, depth: int, say: Language) -> StackBranch:
         (branch,) = branch.branches
         lines += [_line(branch.step)] if branch.step is not None else []
     chosen, rest = _cut(branch.branches, depth)
-    here = say.who(ranks_table.who(branch.ends_here)) if branch.branches and branch.ends_here else ""
-    more = say.who(ranks_table.who(sorted({rank for each in rest for rank in each.ranks}))) if rest else ""
+    here = say.text(ranks_table.who(branch.ends_here)) if branch.branches and branch.ends_here else ""
+    more = say.text(ranks_table.who(sorted({rank for each in rest for rank in each.ranks}))) if rest else ""
     return StackBranch(
-        say.who(ranks_table.who(sorted(whole.ranks))), len(whole.ranks), lines, here, [_branch(each, depth + 1, say) for each in chosen], more
+        say.text(ranks_table.who(sorted(whole.ranks))), len(whole.ranks), lines, here, [_branch(each, depth + 1, say) for each in chosen], more
     )
 
 

@@ -15,7 +15,7 @@ from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
-from ddp_probe.wording.text import say
+from ddp_probe.wording.text import joined, say
 from ddp_probe.wording.words import named, quoted
 
 
@@ -66,7 +66,7 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     reason_of = _Reasons(parted, {each.rank: each for each in positions}, values)
     answer = {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
     if values and parted.sequence is not None and parted.left is None:
-        answer[min(answer)] += _decided(parted.sequence) + values
+        answer[min(answer)] = joined([answer[min(answer)], _decided(parted.sequence), values], by="")
     return answer
 
 
@@ -102,7 +102,7 @@ class _Reasons:
         parted = self._parted
         left = parted.left
         if left is not None and rank in left.ranks:
-            return _leaves(left) + self._values
+            return joined([_leaves(left), self._values], by="")
         if parted.departure is not None:
             return _departs(parted.departure)
         if parted.mixed is not None:
@@ -206,7 +206,7 @@ def _values(standings: LiveStandings, left: Optional[SequenceParting]) -> str:
     stood = {rank: rank_stacks.recorded(log) for rank, log in logs.items()}
     frames = {rank: stacks.values for rank, stacks in stood.items() if stacks is not None and not stacks.moved_on}
     compared = condition_values.compared(standings, left, left.decision.loop or left.decision.statements[0], frames)
-    return " (%s)" % compared if compared else ""
+    return say(" ({values})", values=compared) if compared else ""
 
 
 def _entry(entry: Optional[SequenceEntry]) -> str:

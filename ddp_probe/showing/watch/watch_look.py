@@ -19,6 +19,7 @@ from ddp_probe.showing.watch import position as positions
 from ddp_probe.showing.watch.position import OVER, Glimpses, Position, state_by_log
 from ddp_probe.standing import lateness
 from ddp_probe.standing.lateness import LateRanks, StepMember, Waited
+from ddp_probe.wording.text import joined, say
 
 _TAIL = 1 << 16
 _SIGN = b'"device.state"'
@@ -98,7 +99,7 @@ def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
     most: List[Tuple[LedgerSite, int]] = Counter(position.site for position in stand if position.site is not None).most_common(1)
     if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
         return {}
-    why = "is at another line than %d ranks, and no call of torch.distributed says why" % most[0][1]
+    why = say("is at another line than {count} ranks, and no call of torch.distributed says why", count=most[0][1])
     return {position.rank: why for position in stand if position.site != most[0][0]}
 
 
@@ -190,7 +191,7 @@ class LiveView:
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
         kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
         out = outliers.reasons(chosen, kept, absent)
-        out = {rank: why + (_held(*headers[rank]) if rank in headers else "") for rank, why in out.items()}
+        out = {rank: joined([why, _held(*headers[rank])], by="") if rank in headers else why for rank, why in out.items()}
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
         if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
             by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
@@ -202,7 +203,8 @@ class LiveView:
         late = lateness.late(compared)
         if late is not None and not out:
             host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
-            out = dict.fromkeys(late.ranks, late.reason + (", on host %s" % host if host else ""))
+            on_host = say(", on host {host}", host=host) if host else ""
+            out = dict.fromkeys(late.ranks, joined([late.reason, on_host], by=""))
         without = self._joining.positions(set(ranks)) if absent or not ranks else []
         if not paths and not without:
             raise watched_files.no_ledger(self.folders)
@@ -258,7 +260,7 @@ def _held(path: str, head: Header) -> str:
     """Say that native code holds the GIL in a rank that has not moved, if its launcher saw that."""
     seen = rank_stacks.silent(watched_files.log_of(path))
     is_new = seen is not None and not seen.paused and seen.mono_ns > head.moved_ns
-    return ": no Python code runs in it, native code holds the GIL" if is_new else ""
+    return say(": no Python code runs in it, native code holds the GIL") if is_new else ""
 
 
 def _last_written(folders: List[str]) -> float:
