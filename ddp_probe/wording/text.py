@@ -35,8 +35,8 @@ class Text(str):
         return kinds.number(next(iter(self.values.values()))) if len(self.values) == 1 else 1
 
     def fact(self) -> Any:
-        """Return the values by the names of their places; a text with a single place is its value."""
-        facts = {name: kinds.fact(value) for name, value in self.values.items()}
+        """Return the values by the names of their places, without clauses that say nothing; a text with a single place is its value."""
+        facts = {name: kinds.fact(value) for name, value in self.values.items() if value != ""}
         return next(iter(facts.values())) if list(facts) == ["it"] else facts
 
 

@@ -10,7 +10,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.text import about, joined, say
+from ddp_probe.wording.text import about, fact_of, joined, say
 from ddp_probe.wording.words import at, capital, counted, named, ordinal, place, spans
 
 _ONE_AS_MANY = re.compile(
@@ -104,3 +104,13 @@ def test_words_that_fit_two_causes_are_a_question() -> None:
     known = judge(from_lines(gone + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB.\n"))
     assert [finding.slug for finding in known.findings] == ["card-out-of-memory"]
     assert known.undecided == []
+
+
+def test_facts_are_the_values_of_what_is_said():
+    """The facts of a text are its values by name; a clause is an object, or its only value. An empty clause is left out."""
+    here, ever = at(Site("t.py", 3)), float("inf")
+    text = say("{who:capital} {who:waits|wait}{where}{why} for {seconds:.0f} s", who=named([0, 1]), where=here, why="", seconds=ever)
+    assert text == "Ranks 0-1 wait at t.py:3 for inf s"
+    assert fact_of(text) == {"who": [0, 1], "where": {"file": "t.py", "line": 3, "function": ""}, "seconds": "inf"}
+    assert fact_of(joined([say("a {kind}", kind="b"), ""])) == {"it": [{"kind": "b"}]}
+    assert fact_of("no text of ours") == {}
