@@ -140,6 +140,33 @@ def test_a_loop_that_is_over_gives_no_item() -> None:
     assert job_looks_at_its_frame(LoopFinder()) == (None, 0)
 
 
+@pytest.mark.parametrize("hook", [sys.settrace, sys.setprofile])
+def test_a_call_that_a_debugger_makes_costs_no_variable(hook: Any) -> None:
+    """If a tracer or a profiler in Python asks for the item of the very loop that it has stopped in, the job keeps its variables."""
+    found: List[Any] = []
+
+    def job_in_debugger(names: List[str]) -> Any:
+        total = 0
+        for name in names:
+            total += len(name)
+        return total, name
+
+    def stopped(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is job_in_debugger.__code__:
+            found.append(item_at(Loop(0, "name", False), frame))
+        return stopped
+
+    before = sys.gettrace(), sys.getprofile()
+    hook(stopped)
+    try:
+        answer = job_in_debugger(["a", "bc"])
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    assert answer == (3, "bc")
+    assert len(found) >= 2
+
+
 def test_a_variable_of_a_module_is_left_alone() -> None:
     """The variables of a module are not a copy, and none of them goes when an item is read there."""
     variables: Dict[str, Any] = {"seen": [], "sys": sys, "Loop": Loop, "item_at": item_at}

@@ -6,6 +6,7 @@ in the bytecode of its function, once for each way to a call. Its variable is re
 
 import binascii
 import dis
+import sys
 from enum import Enum
 from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -15,6 +16,7 @@ from ddp_probe.shared import ledger_schema
 _FRAMES = 16  # The loop is in one of this many frames from the call outwards.
 _HEADER = 24  # Instructions before a loop's first one that are looked at, for what it goes over.
 _MOST_CHARACTERS = 1000
+_COPIES_VARIABLES = sys.version_info < (3, 13)  # f_locals of a function is a copy that the frame keeps, not a view.
 _OPTIMIZED = 1  # The flag of code whose variables have places of their own, not a dictionary.
 _COUNTING = frozenset(("range", "enumerate", "trange", "count"))
 _SEES_VARIABLES = frozenset("vars dir eval exec".split())
@@ -77,13 +79,15 @@ class LoopFinder:
 
 def item_at(loop: Loop, start: FrameType) -> int:
     """Return the checksum of the item at which a loop is; 0 if it has none."""
+    if _COPIES_VARIABLES and (sys.gettrace() is not None or sys.getprofile() is not None):
+        return 0  # A call that a debugger makes at a breakpoint: the interpreter then writes the copy back into the variables.
     frame: Any = start
     for _ in range(loop.frames):
         frame = frame.f_back
     variables = frame.f_locals
     value = variables.get(loop.variable)
-    if type(variables) is dict and frame.f_code.co_flags & _OPTIMIZED:
-        variables.clear()  # Up to Python 3.12 it is a copy that the frame keeps, and with it the job's tensors.
+    if _COPIES_VARIABLES and frame.f_code.co_flags & _OPTIMIZED:
+        variables.clear()  # Else the frame keeps it, and with it the job's tensors.
     return 0 if loop.counts and type(value) is int else checksum(value)
 
 
