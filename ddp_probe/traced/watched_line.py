@@ -20,14 +20,13 @@ from ddp_probe.traced.facts.plain_values import named_values
 from ddp_probe.traced.patching import Entry, Target
 from ddp_probe.traced.patching.code_swap import INLINED, hide, twin_of
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.patching.line_weaving import WatchedSource, first_line, names_of, statement_at, with_call
-from ddp_probe.traced.patching.woven import NotWoven
+from ddp_probe.traced.patching.line_weaving import WatchedSource, first_line, names_of, statement_at, with_call, with_inner
+from ddp_probe.traced.patching.woven import NotWoven, as_it_is
 from ddp_probe.traced.session import Session
 
 _NAME = "watched-line"
 _EACH = 1000
 """This many times each is written; then the times that are powers of two."""
-_FUNCTION = 1  # CO_OPTIMIZED
 _monitoring: Any = getattr(sys, "monitoring", None)
 _TOOLS = (4, 3, 5)
 """The numbers of tools that no debugger, profiler or coverage has by convention."""
@@ -144,7 +143,7 @@ class _Monitored:
     """A line watched by sys.monitoring: events of the code objects that hold it, and of no other."""
 
     def __init__(self, codes: List[CodeType], line: int, reached: Any) -> None:
-        holding = [code for each in codes for code in _within(each) if line in {at for _, _, at in code.co_lines()}]
+        holding = [code for each in codes for code in with_inner(each) if line in {at for _, _, at in code.co_lines()}]
         tool = next((number for number in _TOOLS if _monitoring.get_tool(number) is None), None)
         if not holding or tool is None:
             raise NotWoven("no code begins there" if not holding else "other tools have all numbers of sys.monitoring")
@@ -180,11 +179,11 @@ class _Swapped:
 
     def put_in(self) -> None:
         """Give each function that has the original code the other one."""
-        source = WatchedSource.as_it_is(self._original)
+        source = as_it_is(self._original)
         for function in _all_functions():
             code = function.__code__
             is_like = code.co_filename == self._original.co_filename and code.co_firstlineno == self._original.co_firstlineno
-            if is_like and WatchedSource.as_it_is(code) == source:
+            if is_like and as_it_is(code) == source:
                 vars(function).setdefault(INLINED, twin_of(function))
                 function.__code__ = self._code
                 self._functions.append(function)
@@ -245,10 +244,3 @@ def _of_no_other(frame: FrameType, event: str, _: Any) -> None:
 
 def _all_functions() -> Iterator[FunctionType]:
     return (each for each in gc.get_objects() if type(each) is FunctionType)
-
-
-def _within(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for const in code.co_consts:
-        if type(const) is CodeType:
-            yield from _within(const)

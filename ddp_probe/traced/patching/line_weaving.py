@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any, Iterator, List, Optional, Tuple
 
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.patching.woven import NotWoven, as_it_is
+from ddp_probe.traced.patching.woven import NotWoven
 
 _HOOK = "ddp_probe: line"
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -18,8 +18,6 @@ _FUNCTION = 1  # CO_OPTIMIZED
 
 class WatchedSource:
     """The source of one file, parsed and compiled."""
-
-    as_it_is = staticmethod(as_it_is)
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -61,16 +59,17 @@ def _outermost(code: CodeType) -> Iterator[CodeType]:
 def _lines(code: CodeType) -> range:
     """Return the lines of a function, inner functions included."""
     last = code.co_firstlineno
-    for each in _with_inner(code):
+    for each in with_inner(code):
         last = max([last, *(line for line in _starts(each) if line)])
     return range(code.co_firstlineno, last + 1)
 
 
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code and the codes of all functions and classes in it."""
     yield code
     for const in code.co_consts:
         if type(const) is CodeType:
-            yield from _with_inner(const)
+            yield from with_inner(const)
 
 
 def _starts(code: CodeType) -> List[Any]:
