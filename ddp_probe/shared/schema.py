@@ -603,7 +603,10 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
     values: Annotated[
         List[FrameValues],
-        _doc("Plain values in the job's frames of the main thread, outermost first; at most the 8 innermost. Not with DDP_PROBE_VALUES=off."),
+        _doc(
+            "Plain values in the job's frames of the main thread, outermost first; at most the 8 innermost. From Python 3.13 on, before it only with "
+            "DDP_PROBE_VALUES=all; not with off."
+        ),
     ] = []
 
 
