@@ -18,12 +18,12 @@ from ddp_probe.traced.patching import Certificate, Override, Patch, PatchRegistr
 from ddp_probe.traced.plugins import Plugins
 from ddp_probe.traced.record import Recorder, brief, files
 from ddp_probe.traced.session import Session
-from ddp_probe.traced.watched_line import WatchedLine
 
 if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
     from ddp_probe.activation.this_process import ThisProcess
     from ddp_probe.traced.probes import Probe
+    from ddp_probe.traced.watched_line import WatchedLine
 
 
 class Remedies:
@@ -75,7 +75,7 @@ class ArmedSession:
         self._open_in_this_process()
         self.collectives = Collectives(self)
         self.launch = LaunchWatcher()
-        self.watched_line = WatchedLine(self)
+        self.watched_line = self._line_to_watch()
         self.states = DeviceStates(self)
         guard.on_fault = self._fault
 
@@ -177,10 +177,19 @@ class ArmedSession:
         self.recorder.bind(rank=rank_info.rank, world_size=rank_info.world_size)
         self.collectives.rank_known(rank_info.rank, rank_info.world_size)
         self._watch_line()
-        guard.run("watched-line", self.watched_line.say_if_not_found)
+        if self.watched_line is not None:
+            guard.run("watched-line", self.watched_line.say_if_not_found)
+
+    def _line_to_watch(self) -> Optional["WatchedLine"]:
+        """Return what watches the line that DDP_PROBE_WATCH names; its modules are loaded only if there is one."""
+        if not settings.get(settings.WATCH):
+            return None
+        from ddp_probe.traced.watched_line import WatchedLine
+
+        return WatchedLine(self)
 
     def _watch_line(self) -> None:
-        if self.process.role.name in ("rank", "solo"):
+        if self.watched_line is not None and self.process.role.name in ("rank", "solo"):
             guard.run("watched-line", self.watched_line.look_for_it)
 
     def act_as_launcher(self, watches: bool = True) -> None:
@@ -239,7 +248,7 @@ class ArmedSession:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.registry.undo()
         certificate.entries += self.collectives.undo()
-        certificate.entries += self.watched_line.undo()
+        certificate.entries += self.watched_line.undo() if self.watched_line is not None else []
         self.launch.stop()
         for name, probe in self._probes.items():
             if isinstance(probe, Override):

@@ -39,7 +39,7 @@ class WatchedLine:
         self._session = session
         self._asked = settings.get(settings.WATCH)
         path, _, line = self._asked.rpartition(":")
-        self._path, self._line = os.path.normpath(path), int(line or 0)
+        self._path, self._line = os.path.normpath(path), int(line)
         self._names: List[str] = []
         self._times = 0
         self._process = os.getpid()
