@@ -13,7 +13,7 @@ from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees
 from ddp_probe.standing.source_trees import called as name_called
 from ddp_probe.standing.woven_flow import Way, WovenFlow, without_comprehensions
 
-_LONGEST = 200  # Characters of a statement's text.
+LONGEST_TEXT = 200  # Characters of a statement.
 _FAR = 1 << 30
 _MOST = 60  # Branches that are shown: the nearest.
 _BRANCHES = frozenset("if while for and or conditional case call raise".split())
@@ -390,4 +390,4 @@ def _text(node: FlowNode, parts: Sequence[ast.AST], module: SourceModule) -> str
         said = "for %s in %s" % (module.said(part.target), said)
     elif node.kind in _WORDS:
         said = ("%s %s" % (_WORDS[node.kind], said)).strip()
-    return said[:_LONGEST]
+    return said[:LONGEST_TEXT]

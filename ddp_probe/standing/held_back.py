@@ -5,10 +5,9 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.conditions import hint_of, names_in
-from ddp_probe.standing.deciding import Deciding, Statement
+from ddp_probe.standing.deciding import LONGEST_TEXT, Deciding, Statement
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees, called, function_name, own_nodes
 
-_LONGEST = 200  # Characters of a statement's text.
 _Condition = Tuple[ast.AST, ast.expr, str]  # The statement or expression that asks, what it asks, and its kind.
 
 
@@ -54,7 +53,7 @@ def _statement(site: LedgerSite, module: SourceModule, function: Function, condi
     text = "if %s" % said if kind == "if" else said
     names, hint = names_in([test], module), hint_of([test], function, module)
     line = getattr(node, "lineno", site.line)
-    return Statement(site.file, line, kind, text[:_LONGEST], names, hint, function_name(function))
+    return Statement(site.file, line, kind, text[:LONGEST_TEXT], names, hint, function_name(function))
 
 
 def _deciding(site: LedgerSite, call: ast.Call, statements: List[Statement]) -> Deciding:

@@ -9,13 +9,12 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, U
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.conditions import names_in
-from ddp_probe.standing.deciding import Statement
+from ddp_probe.standing.deciding import LONGEST_TEXT, Statement
 from ddp_probe.standing.source_trees import Function, SourceModule, SourceTrees, called, function_name, own_nodes
 from ddp_probe.standing.woven_flow import without_comprehensions
 
 _FRAMES = 8  # The loop is in one of this many functions from the call outwards.
 _BACK = 3  # Assignments that are followed back from a name.
-_LONGEST = 200  # Characters of a statement's text.
 _LOOKS_UP = frozenset("get pop setdefault __getitem__ getattr".split())
 _CONVERTS = frozenset(
     "tensor as_tensor Tensor FloatTensor DoubleTensor LongTensor from_numpy array asarray float int stack cat list tuple sum clone".split()
@@ -152,4 +151,4 @@ def _statement(site: LedgerSite, module: SourceModule, function: Function, loop:
     line = loop.lineno if is_statement else loop.iter.lineno  # type: ignore[union-attr]  # Just asked.
     text = "for %s in %s" % (module.said(loop.target), module.said(loop.iter))
     names: Tuple[str, ...] = names_in([loop.iter], module)
-    return Statement(site.file, line, "for", text[:_LONGEST], names, "", function_name(function))
+    return Statement(site.file, line, "for", text[:LONGEST_TEXT], names, "", function_name(function))

@@ -7,7 +7,7 @@ import ast
 from typing import Iterable, Iterator, List, Optional
 
 from ddp_probe.standing.conditions import hint_of, names_in
-from ddp_probe.standing.deciding import Deciding, Statement
+from ddp_probe.standing.deciding import LONGEST_TEXT, Deciding, Statement
 from ddp_probe.standing.source_trees import SourceModule, SourceTrees, called, function_name
 
 _FLAGS = frozenset(
@@ -20,7 +20,6 @@ _FLAGS = frozenset(
     )
 )
 _ASKS = frozenset(("terminate", "terminate_epoch"))  # The methods of Ignite's Engine that set it.
-_LONGEST = 200  # Characters of a statement's text.
 
 
 def stopped_loop(sources: SourceTrees, files: Iterable[str]) -> Optional[Deciding]:
@@ -60,4 +59,4 @@ def _condition(file: str, module: SourceModule, asking: ast.stmt) -> Statement:
     text = "if %s" % module.said(asked) if branch is not None else module.said(asked)
     line = branch.lineno if branch is not None else asking.lineno
     names, hint = names_in([asked], module), hint_of([asked], function, module)
-    return Statement(file, line, "if" if branch is not None else "conditional", text[:_LONGEST], names, hint, function_name(function))
+    return Statement(file, line, "if" if branch is not None else "conditional", text[:LONGEST_TEXT], names, hint, function_name(function))

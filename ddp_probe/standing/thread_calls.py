@@ -8,11 +8,10 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.ledger_schema import PAIRED
-from ddp_probe.standing.deciding import Deciding, Statement
+from ddp_probe.standing.deciding import LONGEST_TEXT, Deciding, Statement
 from ddp_probe.standing.source_trees import SourceModule, SourceTrees, called, function_name
 
 _READS = frozenset(("result", "exception", "add_done_callback"))
-_LONGEST = 200  # Characters of a statement's text.
 
 ThreadCalls = Dict[Tuple[str, int], Record]
 """The collectives that a rank made in side threads, by group and number."""
@@ -54,7 +53,7 @@ def _unread_in(file: str, module: SourceModule, name: str) -> Iterator[Statement
         waits = [call for call in calls if called(call) in ("wait", "as_completed") and futures & _names(call)]
         shown = waits[0] if waits else node
         function = module.holding(shown.lineno) or module.tree
-        yield Statement(file, shown.lineno, "call", module.said(shown)[:_LONGEST], (), "", function_name(function))
+        yield Statement(file, shown.lineno, "call", module.said(shown)[:LONGEST_TEXT], (), "", function_name(function))
 
 
 def _starts(call: Optional[ast.AST], name: str) -> bool:
