@@ -22,7 +22,7 @@ from ddp_probe.reading.process_files import NO_EVENT
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
-from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.text import Text, about, joined, say
 from ddp_probe.wording.words import capital, clock, counted, listed, named, place, quoted
 
 _SHOWN = 4  # Ranks whose place is said.
@@ -71,12 +71,13 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> List[str
     sentences: List[str] = []
     for where, ranks in list(places.items())[:_SHOWN]:
         who = named(ranks)
+        stand = about(where, ranks=who)
         if where in left:
-            sentences.append(say("{who:capital} {how}.", who=who, how=where))
+            sentences.append(say("{who:capital} {how}.", who=who, how=stand))
         elif runs:
-            sentences.append(say("{who:capital} {who:is|are} {where}.", who=who, where=where))
+            sentences.append(say("{who:capital} {who:is|are} {where}.", who=who, where=stand))
         else:
-            sentences.append(say("{who:capital} {who:was|were} {where}.", who=who, where=where))
+            sentences.append(say("{who:capital} {who:was|were} {where}.", who=who, where=stand))
     return sentences
 
 

@@ -23,7 +23,7 @@ from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
-from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.text import Text, about, joined, say
 from ddp_probe.wording.words import at, clock, counted, listed, named, quoted
 
 _LINES = 3  # Lines of each side.
@@ -80,9 +80,11 @@ def absent(run: Run, parting: Split) -> Text:
 
 
 def _stands_at(standing: Standing, ranks: Sequence[int]) -> Text:
+    who = named(ranks)
+    where = about(standing.where(), ranks=who)
     if standing.left is not None:
-        return say("{who} {how}", who=named(ranks), how=standing.where())
-    return say("{who} {who:is|are} {where}", who=named(ranks), where=standing.where())
+        return say("{who} {how}", who=who, how=where)
+    return say("{who} {who:is|are} {where}", who=who, where=where)
 
 
 def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:

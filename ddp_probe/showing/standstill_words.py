@@ -11,6 +11,7 @@ from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, safe
 from ddp_probe.showing.paths import Paths
+from ddp_probe.wording.text import about
 from ddp_probe.wording.words import listed, named
 
 _WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
@@ -54,5 +55,6 @@ def _places(run: Run) -> str:
     ranks_of: Dict[str, List[int]] = {}
     for rank, standing in standings.items():
         ranks_of.setdefault(standing.where(), []).append(rank)
-    parts = ["%s %s" % (named(ranks), where) for where, ranks in sorted(ranks_of.items(), key=lambda pair: -len(pair[1]))]
+    places = sorted(ranks_of.items(), key=lambda pair: -len(pair[1]))
+    parts = ["%s %s" % (named(ranks), about(where, ranks=named(ranks))) for where, ranks in places]
     return listed(parts, _PLACES) + (", and no rank is missing there" if len(ranks_of) == 1 and not run.missing else "")
