@@ -1,7 +1,9 @@
 """A rule is known by its check or by its words alone; of the second kind the file is data."""
 
 import ast
+import re
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -19,6 +21,14 @@ def test_a_rule_by_words_is_data(module: Any) -> None:
     code = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, CODE)]
     assert rule_of(module).printed
     assert not code, "%s:%d is code: write a check()." % (path.name, code[0].lineno)
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if module.RULE.printed], ids=lambda module: rule_of(module).slug)
+def test_what_a_text_names_is_in_its_pattern(module: Any) -> None:
+    """A verdict of a printed text names only what groups of its pattern hold; the others would be question marks."""
+    for printed in module.RULE.printed:
+        names = {name for _, name, _, _ in Formatter().parse(printed.says) if name}
+        assert names <= set(re.compile(printed.pattern).groupindex), printed.says
 
 
 def test_both_kinds_are_there() -> None:

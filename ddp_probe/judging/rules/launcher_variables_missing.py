@@ -68,7 +68,7 @@ RULE = Rule(
         Printed(
             r"(?:Error|Exception|Timeout): [^\n]*(?:[Tt]imed? ?out|[Tt]imeout)",
             beside=r"init_process_group\([^\n]*\bworld_size=(?P<size>\d+), *rank=(?P=size)\b",
-            says="init_process_group is called with rank {size} of {size}: ranks begin with 0, so nobody is rank 0 and opens the store.",
+            says="init_process_group is called with a rank equal to world_size: ranks begin with 0, so nobody is rank 0 and opens the store.",
             ranks=False,
         ),
         # The head of a traceback that was cut off, or one that a program printed in another order.
