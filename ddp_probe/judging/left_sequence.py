@@ -106,33 +106,16 @@ def _before_the_ring(left: SequenceParting) -> Text:
 
 def _departed(left: SequenceParting) -> Text:
     """Say what the ranks that left and the others did."""
-    who, others, after = named(left.ranks), named(left.others), _after(left)
-    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
+    who = named(left.ranks)
     if left.made is not None and left.is_caught:
         return say(
             "{who:capital} left the others at {made}, which raised; the exception was caught and {who:it|they} went on, "
             "while {others} returned from it.",
             who=who,
             made=spoken_entry(left.made),
-            others=others,
+            others=named(left.others),
         )
-    if left.made is not None and left.made.ends_loader:
-        return say(
-            "{who:capital} left the others{after}: {who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
-            who=who,
-            after=after,
-            at=at(as_site(left.made.site)),
-            others=others,
-            usual=usual,
-        )
-    return say(
-        "{who:capital} left the others{after}: {who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
-        who=who,
-        after=after,
-        made=made,
-        others=others,
-        usual=usual,
-    )
+    return say("{who:capital} left the others{after}: {paths}", who=who, after=_after(left), paths=_paths(left))
 
 
 def _departed_at(left: SequenceParting, statement: Statement) -> Text:
@@ -160,30 +143,33 @@ def _departed_in_thread(left: SequenceParting, statement: Optional[Statement]) -
 
 def _went_on(left: SequenceParting) -> Text:
     """Say what the ranks that left and the others did, behind a colon."""
-    who, others = named(left.ranks), named(left.others)
-    made, usual = _reached(left.made, left.usual), _reached(left.usual, left.made)
     if left.made is not None and left.is_caught:
         return say(
             "{who:it|they} caught what {made} raised and went on, while {others} returned from it.",
-            who=who,
+            who=named(left.ranks),
             made=spoken_entry(left.made),
-            others=others,
+            others=named(left.others),
         )
-    after = say("after {entry}, ", entry=spoken_entry(left.shared)) if left.shared is not None else ""
+    if left.shared is None:
+        return _paths(left)
+    return say("after {entry}, {paths}", entry=spoken_entry(left.shared), paths=_paths(left))
+
+
+def _paths(left: SequenceParting) -> Text:
+    """Say to which entries the ranks that left and the others went on."""
+    who, others, usual = named(left.ranks), named(left.others), _reached(left.usual, left.made)
     if left.made is not None and left.made.ends_loader:
         return say(
-            "{after}{who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
-            after=after,
+            "{who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",
             who=who,
             at=at(as_site(left.made.site)),
             others=others,
             usual=usual,
         )
     return say(
-        "{after}{who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
-        after=after,
+        "{who:it|they} went on to {made}, and {others} {others:goes|go} on to {usual}.",
         who=who,
-        made=made,
+        made=_reached(left.made, left.usual),
         others=others,
         usual=usual,
     )

@@ -56,20 +56,17 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _how_often(run: Run, found: LateRanks) -> Text:
+    template = (
+        "{who:capital} came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
+        "which therefore wait for {waited} of each step ({share} %)."
+    )
     if late_ranks.host(run, found):
-        return say(
+        template = (
             "{who:capital} is late: its ranks came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
-            "which therefore wait for {waited} of each step ({share} %).",
-            who=late_ranks.who(run, found),
-            last_in=found.last_in,
-            steps=found.steps,
-            behind=milliseconds(found.behind),
-            waited=milliseconds(found.waited),
-            share=round(100 * found.waited / max(found.took, 1)),
+            "which therefore wait for {waited} of each step ({share} %)."
         )
     return say(
-        "{who:capital} came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
-        "which therefore wait for {waited} of each step ({share} %).",
+        template,
         who=late_ranks.who(run, found),
         last_in=found.last_in,
         steps=found.steps,
