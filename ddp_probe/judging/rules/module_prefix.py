@@ -101,6 +101,6 @@ def _inside(failure: Failed) -> bool:
 def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: bool) -> change.Change:
     if not in_file and prefix == "module.":
         text = "$on.module.load_state_dict($args)"
-        return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), say("Or load before the wrap.")]
+        return [change.Rewritten(failure.site, change.LOAD_STATE, text), say("Or load before the wrap.")]
     known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
     return [edit(known, failure.site), _SAVE if in_file else say("Or load before the model is wrapped.")]

@@ -99,5 +99,5 @@ def _change(first: Saved) -> change.Change:
                 code=quoted("if %s: …" % rank),
             )
         ]
-    call = change.Instead(first[1].site, change.SAVE, rank, imports=(needs,), name="the save")
+    call = change.Instead(first[1].site, change.SAVE, rank, imports=(needs,), name=say("the save"))
     return [call] if not first[1].begin.through else [RULE.remedy]
