@@ -21,7 +21,7 @@ from ddp_probe.standing import rank_standing
 from ddp_probe.standing.rank_standing import LedgerStanding, Left
 from ddp_probe.standing.stalls import PASSES
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import at, clock, counted, named, place, quoted
+from ddp_probe.wording.words import at, clock, counted, named, place, quoted, within
 
 SERVED = "processes"
 """The task of a rank that waits for processes that it has started, and that compute."""
@@ -287,19 +287,17 @@ class Standing(LedgerStanding):
 
 def _standing_at(own: OwnLine) -> Text:
     """Say at which line of the job's code a rank is, by its stacks."""
-    function = own.site.function if not own.site.function.startswith("<") else ""
-    within = say(" in {function}", function=function) if function else ""
-    line = place(own.site)
+    line, function = place(own.site), within(own.site.function)
     if own.before is not None:
         before = place(own.before)
-        return say("still running: at {before}, then at {line}{within}", before=before, line=line, within=within)
+        return say("still running: at {before}, then at {line}{within}", before=before, line=line, within=function)
     if own.moves:
         template = "still running, at {line}{within}"
     elif own.holds_gil:
         template = "at {line}{within}, in C code that holds the GIL"
     else:
         template = "at {line}{within}"
-    return say(template, line=line, within=within)
+    return say(template, line=line, within=function)
 
 
 def called(record: Record) -> Text:

@@ -10,7 +10,7 @@ from ddp_probe.shared.schema import Site
 from ddp_probe.standing.deciding import Deciding, Statement
 from ddp_probe.standing.sequence import EXCEPTION, LOADER, SequenceEntry, SequenceParting
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import at, counted, listed, named, place, quoted
+from ddp_probe.wording.words import at, counted, listed, named, place, quoted, within
 
 _MOST_STATEMENTS = 3
 _REMEDIES = {
@@ -253,10 +253,8 @@ def _decided(left: SequenceParting) -> str:
 
 def shown_statement(statement: Statement) -> Text:
     """Return a statement with its line and its function."""
-    function = statement.function if not statement.function.startswith("<") else ""
-    within = say(" in {function}", function=function) if function else ""
     code, where = quoted("'%s'" % statement.text), at(statement_site(statement))
-    return say("{code}{at}{within}", code=code, at=where, within=within)
+    return say("{code}{at}{within}", code=code, at=where, within=within(statement.function))
 
 
 def change(left: Optional[SequenceParting]) -> Change:

@@ -246,6 +246,15 @@ def in_order(parting: Split, stand: str, why: str) -> Text:
     return joined([left_sequence.told(left), stand])
 
 
+def under_if(parting: Split) -> Text:
+    """Say under which `if` the guilty ranks make their call; only for a split whose branch is known."""
+    return say(
+        " The call of {who} is under the 'if' in line {line}, whose branch the others do not take.",
+        who=named(parting.blame),
+        line=parting.branch,
+    )
+
+
 def departed(parting: Split) -> str:
     """Say how the guilty rank leaves the sequence of calls that all make."""
     departure = parting.departure

@@ -41,6 +41,11 @@ def at(site: "Optional[Site]") -> str:
     return say(" at {it}", it=Place(site)) if site is not None and site.file else ""
 
 
+def within(function: str) -> str:
+    """Return ` in FUNCTION` to end a clause with; nothing for the code of a module, or of a function without a name."""
+    return say(" in {function}", function=function) if function and not function.startswith("<") else ""
+
+
 def ordinal(number: int) -> Text:
     """Return first for 0."""
     return say(_ORDINALS[number]) if number < len(_ORDINALS) else say("{it}th", it=number + 1)

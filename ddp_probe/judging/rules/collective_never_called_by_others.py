@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.judging.ledgers import standings_of
-from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, in_order, of_kind, only_waits, waiting
+from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, in_order, of_kind, only_waits, under_if, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.standing.splits import ALONE
@@ -28,11 +28,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     where = at(standings_of(run).ranks[parting.here[0]].site)
     if parting.branch:
-        why: str = say(
-            " The call of {who} is under the 'if' in line {line}, whose branch the others do not take.",
-            who=named(parting.blame),
-            line=parting.branch,
-        )
+        why: str = under_if(parting)
         remedy = say(
             "Move the call of {who}{where} out of the 'if' in line {line}, so that all ranks make it, or remove it.",
             who=named(parting.here),

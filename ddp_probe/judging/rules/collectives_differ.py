@@ -16,6 +16,7 @@ from ddp_probe.judging.parted import (
     of_kind,
     sequence_evidence,
     sides,
+    under_if,
 )
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
@@ -101,11 +102,7 @@ def _why(parting: Split, both: bool, beside: List[int]) -> str:
             who=named(beside),
         )
     if parting.branch:
-        return say(
-            " The call of {who} is under the 'if' in line {line}, whose branch the others do not take.",
-            who=named(parting.blame),
-            line=parting.branch,
-        )
+        return under_if(parting)
     return say(" The logs do not show which of them is wrong.") if both else departed(parting)
 
 

@@ -10,7 +10,7 @@ from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import at, named, place
+from ddp_probe.wording.words import at, named, place, within
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
 _OF_DEVICE = r"device_ids|must be on the same type of devices|CUDA|NVIDIA|accelerator|on the same device|invalid device"
@@ -165,7 +165,7 @@ def check(run: Run) -> Iterator[Finding]:
     first = found[0]
     site = first.call.site
     where = place(site)
-    inside = say(" in {function}", function=site.function) if site is not None and site.function else ""
+    inside = within(site.function) if site is not None else ""
     who = [one.process.rank for one in found if one.process.rank is not None]
     symptoms = [symptom for one in found for symptom in one.symptoms]
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")

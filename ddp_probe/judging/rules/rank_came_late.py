@@ -14,7 +14,7 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.stalls import BACKWARD
 from ddp_probe.wording.text import joined, say
-from ddp_probe.wording.words import at, clock, listed, named
+from ddp_probe.wording.words import at, clock, listed, named, within
 
 _PART = 5  # A phase is named if it took a fifth of the time.
 
@@ -146,10 +146,7 @@ def _until_then(done: Before, standing: Standing, found: Late) -> str:
     """Say what a rank did before it came."""
     places: List[str] = [spoken_name(name) for name in done.phases]
     if done.site is not None:
-        function = done.site.function
-        is_named = function and not function.startswith("<")
-        within = say(" in {function}", function=function) if is_named else ""
-        places.append(say("its own code{where}{within}", where=at(done.site), within=within))
+        places.append(say("its own code{where}{within}", where=at(done.site), within=within(done.site.function)))
     who = named([standing.rank])
     seconds = found.came - done.since
     if not places:

@@ -13,7 +13,7 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import package
 from ddp_probe.shared.schema import Site
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import counted, listed, named, place
+from ddp_probe.wording.words import capital, counted, listed, named, place
 
 _SKIPPED = r"(?:recover from OOM|out of memory)[^\n]*(?:\n[^\n]*){0,4}?[Ss]kipping|recover from OOM"
 
@@ -92,15 +92,10 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _alike(first: _Unused, where: Text) -> Text:
     """Say which parameters all ranks leave out; a name keeps its first letter as it is."""
-    facts = {"parameters": _what(first), "where": where}
-    if first.names:
-        return say(
-            "{parameters} took no part in the loss, and DDP, stepping at {where}, waits for the gradients of all.",
-            **facts,
-        )
     return say(
-        "{parameters:capital} took no part in the loss, and DDP, stepping at {where}, waits for the gradients of all.",
-        **facts,
+        "{parameters} took no part in the loss, and DDP, stepping at {where}, waits for the gradients of all.",
+        parameters=_what(first) if first.names else capital(_what(first)),
+        where=where,
     )
 
 
