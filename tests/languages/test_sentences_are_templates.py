@@ -3,7 +3,7 @@
 import ast
 import re
 from pathlib import Path
-from typing import Iterator, List, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -12,14 +12,16 @@ import ddp_probe
 PACKAGE = Path(ddp_probe.__file__).parent
 ROOMS = ("judging", "standing")
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
-_OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:%s )?(?:python|-m|pip) |^dict\(|^\$|\(\)")  # Of a regular expression, a command, code.
+# Of a regular expression, a command, code.
+_OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
 # Of the first no page shows the texts; the others run in a child and print what they say, which is quoted.
 APART = ("judging/examples.py", "judging/doctor/programs/")
 
 
 def _finished(tree: ast.AST) -> Iterator[Tuple[int, str]]:
-    """Yield the constants with words, in functions, that `%`, `+` or an f-string makes into another text."""
+    """Yield the constants with words, in functions, that `%`, `+`, format() or an f-string makes into another text, also by their names."""
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    named = _named(tree)
     for node in (inner for function in functions for inner in ast.walk(function)):
         parts: List[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -28,11 +30,27 @@ def _finished(tree: ast.AST) -> Iterator[Tuple[int, str]]:
             parts = [node.left, node.right]
         elif isinstance(node, ast.JoinedStr):
             parts = list(node.values)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            parts = [node.func.value]
         for part in parts:
             constants = [part.body, part.orelse] if isinstance(part, ast.IfExp) else [part]
             for constant in constants:
-                if isinstance(constant, ast.Constant) and isinstance(constant.value, str) and _is_sentence(constant.value):
-                    yield node.lineno, constant.value
+                text = named.get(constant.id, "") if isinstance(constant, ast.Name) else _text(constant)
+                if _is_sentence(text):
+                    yield node.lineno, text
+
+
+def _named(tree: ast.AST) -> Dict[str, str]:
+    """Return the constants of a module and of its functions by the names that they are given."""
+    named: Dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            named[node.targets[0].id] = _text(node.value)
+    return named
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _is_sentence(text: str) -> bool:
@@ -50,7 +68,7 @@ def test_no_sentence_is_finished_in_the_code(module: str) -> None:
     assert list(_finished(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))) == []
 
 
-_IN_FUNCTION = "def f():\n    return %s"
+_IN_FUNCTION = "_WAITS = '%%s waits for %%s.'\ndef f():\n    return %s"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +78,8 @@ _IN_FUNCTION = "def f():\n    return %s"
         '"The rank waits" + where',
         'f"{who} waits at {where}"',
         '("is at %s" if one else "they are at %s") % where',
+        '"{} waits at {}".format(who, where)',
+        "_WAITS % (who, where)",
     ],
 )
 def test_a_finished_sentence_is_found(code: str) -> None:
