@@ -37,7 +37,7 @@ def _finished(tree: ast.AST) -> Iterator[Tuple[int, str]]:
             for constant in constants:
                 text = named.get(constant.id, "") if isinstance(constant, ast.Name) else _text(constant)
                 if _is_sentence(text):
-                    yield node.lineno, text
+                    yield part.lineno, text
 
 
 def _named(tree: ast.AST) -> Dict[str, str]:
