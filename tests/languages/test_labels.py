@@ -11,7 +11,8 @@ from ddp_probe.showing import language
 
 LABELS = language.CHINESE.translations
 ASKED = translations.labels()
-PLACE = re.compile(r"%(?:\.\d)?[a-z]")
+PRINTF_PLACE = re.compile(r"%(?:\.\d)?[a-z]")  # These are filled in by position.
+NAMED_PLACE = re.compile(r"\{\w+(?::\w+)?\}")
 NOT_CHINESE = {"ranks", "Rank", "Ranks", "Rank %s:", "%d x %s", " on %s"}  # A rank stays a rank; a host or a rank follows a comma.
 PUNCTUATION = {", ", "; ", ": ", "."}
 
@@ -24,7 +25,9 @@ def test_the_words_are_found() -> None:
 
 @pytest.mark.parametrize("word", sorted(ASKED & set(LABELS)))
 def test_a_word_says_the_same_in_chinese(word: str) -> None:
-    """A word of a page is in Chinese, with the same places in the same order."""
+    """A word of a page is in Chinese, with the same places; those without a name are in the same order."""
     chinese = LABELS[word]
-    assert CHINESE.search(chinese) or word in NOT_CHINESE or word in PUNCTUATION or not re.search("[a-z]", PLACE.sub("", word))
-    assert PLACE.findall(chinese) == PLACE.findall(word)
+    has_words = re.search("[a-z]", NAMED_PLACE.sub("", PRINTF_PLACE.sub("", word)))
+    assert CHINESE.search(chinese) or word in NOT_CHINESE or word in PUNCTUATION or not has_words
+    assert PRINTF_PLACE.findall(chinese) == PRINTF_PLACE.findall(word)
+    assert set(NAMED_PLACE.findall(chinese)) == set(NAMED_PLACE.findall(word))
