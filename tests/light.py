@@ -3,7 +3,7 @@
 scripts/_environment puts a .pth file into the environments of the tests. In a process that has DDP_TESTS_LIGHT set it lets the garbage collector run
 less often while modules are imported, and not at all over what is left at the end: half a second of a process that has imported torch. Most rooms
 look at what a job does and at what is recorded of it; the promises (contract/), the recorder, the activation, the patches and what is installed are
-tested in interpreters as they come, too: a quarter of their tests in each run, another quarter on the other stack, drawn anew each time. With --all
+tested in interpreters as they come, too: a quarter of their tests in each run, another quarter on the other stack, drawn by the seed. With --all
 everything is.
 
 The tests' own processes are made lighter as well: the collector runs less often, and it need not go over thousands of tests and all modules again
