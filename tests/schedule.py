@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ddp_probe")
     group.addoption("--all", action="store_true", help="run every sweep whole, not a random share of it")
     group.addoption("--quick", action="store_true", help="leave out what launches jobs, and draw a third of each share: for the loop of editing")
-    group.addoption("--again", action="store_true", help="up to %d tests that fail may pass %d times by themselves instead" % (MOST, LOOKS))
+    group.addoption("--again", action="store_true", help="up to %d tests that fail may pass %d times instead" % (MOST, LOOKS))
     group.addoption("--cpu", action="store_true", help="say at the end what the tests cost in CPU seconds, by folder, file and test")
     group.addoption("--seed", type=int, default=None, help="draw the shares of a run again that printed this seed")
 
@@ -115,22 +115,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
     quick, turns = config.getoption("--quick"), bool(os.environ[_TURNS])
     kept = items[:]
     if not config.getoption("--all"):
+        asked = [item for item in items if item.nodeid in config.args]  # By their whole names, as again.py does.
         kept = [item for item in kept if not item.get_closest_marker("nightly")]
-        gone = {id(item) for item in _not_drawn(kept, quick, turns)}
-        kept = [item for item in kept if id(item) not in gone]
+        kept = [*asked, *_without(kept, [*asked, *_not_drawn(kept, quick, turns)])]
     if quick:
         kept = [item for item in kept if not _launches(item)]
     elif turns:
         kept = [item for item in kept if _has_its_turn(item)]
     if len(kept) < len(items):
-        there = {id(item) for item in kept}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) not in there])
+        config.hook.pytest_deselected(items=_without(items, kept))
         items[:] = kept
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             group = _group(item)
             if group:
                 item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _without(items: List[pytest.Item], others: List[pytest.Item]) -> List[pytest.Item]:
+    there = {id(item) for item in others}
+    return [item for item in items if id(item) not in there]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,7 +1,8 @@
 """Which cases of a sweep are drawn, and which tests stay together."""
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import pytest
 import schedule
@@ -155,6 +156,14 @@ def test_a_run_of_chosen_tests_has_all_of_them(pytestconfig: pytest.Config, sour
         getoption = staticmethod(options.get)
 
     assert schedule._is_chosen(Config()) is chosen  # type: ignore[arg-type]
+
+
+def test_a_case_that_is_named_is_not_drawn(repo: Path, run_python: Callable[..., Any]) -> None:
+    """Of a sweep that draws two, three cases run if they are named, and so does one that waits for the night."""
+    ways = ("venv", "user", "uv")  # The first one is marked as nightly.
+    names = ["tests/packaging/test_installing_page.py::test_the_words_of_the_page[%s]" % way for way in ways]
+    done = run_python(["-m", "pytest", "-q", "-n", "0", "--collect-only", *names], cwd=repo)
+    assert done.stdout.splitlines()[:3] == names
 
 
 def test_tests_that_are_not_grouped_end_the_run() -> None:
