@@ -6,13 +6,15 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 import torch
 
 from ddp_probe.traced.facts import plain_values
 from ddp_probe.traced.facts.plain_values import values_of_main_thread, values_of_traceback
+
+_LOOKS = 100  # None is had of a thread that moves meanwhile.
 
 
 @pytest.fixture(autouse=True)
@@ -70,12 +72,18 @@ class OwnList(list):  # type: ignore[type-arg]
 
 
 def _read_beside() -> Any:
-    """Read the main thread's values from another thread, as the watcher does."""
-    answers = []
-    reader = threading.Thread(target=lambda: answers.append(values_of_main_thread()))
+    """Read the main thread's values from another thread, as the watcher does; again while this one is still on its way to join()."""
+    answers: List[Any] = []
+
+    def read() -> None:
+        while len(answers) < _LOOKS and not (answers and answers[-1]):
+            answers.append(values_of_main_thread())
+            time.sleep(0.01)
+
+    reader = threading.Thread(target=read)
     reader.start()
     reader.join()
-    return answers[0]
+    return answers[-1]
 
 
 def _of(function: str, answer: Any) -> Dict[str, str]:
