@@ -4,20 +4,12 @@ Counted is the worker's own time and that of every child it has waited for. CPU 
 does not; the seconds of waiting beside them are wall time less CPU time, and mean something on an idle machine alone.
 """
 
-import resource
-import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+import os
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
 _LINES = 40
-
-
-class Cost(NamedTuple):
-    """What one test, or several together, took."""
-
-    cpu: float
-    wall: float
 
 
 class Costs:
@@ -26,50 +18,50 @@ class Costs:
     def __init__(self) -> None:
         """Start with nothing measured."""
         self._begun: Dict[str, Tuple[float, float]] = {}
-        self._found: Dict[str, Cost] = {}
+        self._costs: List[Tuple[str, float, float]] = []
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         """Begin before the fixtures do."""
-        self._begun[item.nodeid] = (_cpu(), time.monotonic())
+        self._begun[item.nodeid] = _used()
         yield
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
         """End after the fixtures have, in time for the last report of the test."""
         yield
-        cpu, wall = self._begun.pop(item.nodeid)
-        item.user_properties.append(("cost", [_cpu() - cpu, time.monotonic() - wall]))
+        (began_cpu, began), (cpu, now) = self._begun.pop(item.nodeid), _used()
+        item.user_properties.append(("cost", [cpu - began_cpu, now - began]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a test's last report says."""
-        if report.when == "teardown":
-            for value in (value for name, value in report.user_properties if name == "cost"):
-                self._found[report.nodeid] = Cost(*value)
+        cost: Any = dict(report.user_properties).get("cost")
+        if report.when == "teardown" and cost:
+            self._costs.append((report.nodeid, *cost))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the table."""
-        total = _sum(list(self._found.values()))
-        terminalreporter.section("CPU seconds of %d tests: %.0f; waiting: %.0f" % (len(self._found), total.cpu, max(0.0, total.wall - total.cpu)))
+        tests, cpu, waiting = self._sums(0).get("", (0, 0.0, 0.0))
+        terminalreporter.section("CPU seconds of %d tests: %.0f; waiting: %.0f" % (tests, cpu, waiting))
         for title, depth in (("folder", 2), ("file", 3), ("test function", 4)):
             terminalreporter.write_line("%8s %8s %6s  %s" % ("CPU", "waiting", "tests", title))
-            for name, costs in self._dearest(depth):
-                sums = _sum(costs)
-                terminalreporter.write_line("%8.1f %8.1f %6d  %s" % (sums.cpu, max(0.0, sums.wall - sums.cpu), len(costs), name))
+            dearest = sorted(self._sums(depth).items(), key=lambda named: -named[1][1])
+            for name, (tests, cpu, waiting) in dearest[:_LINES]:
+                terminalreporter.write_line("%8.1f %8.1f %6d  %s" % (cpu, waiting, tests, name))
 
-    def _dearest(self, depth: int) -> List[Tuple[str, List[Cost]]]:
-        groups: Dict[str, List[Cost]] = {}
-        for nodeid, cost in self._found.items():
+    def _sums(self, depth: int) -> Dict[str, Tuple[int, float, float]]:
+        """Return how many tests there are, their CPU seconds and their waiting, by so many parts of their names."""
+        sums: Dict[str, Tuple[int, float, float]] = {}
+        for nodeid, cpu, wall in self._costs:
             path, _, function = nodeid.partition("@")[0].partition("::")
-            parts = [*path.split("/"), function.partition("[")[0]] if depth == 4 else path.split("/")[:depth]
-            groups.setdefault("/".join(parts), []).append(cost)
-        return sorted(groups.items(), key=lambda group: -_sum(group[1]).cpu)[:_LINES]
+            parts = path.split("/")[:depth] + [function.partition("[")[0]] * (depth > 3)
+            name = "/".join(parts)
+            tests, before, waiting = sums.get(name, (0, 0.0, 0.0))
+            sums[name] = tests + 1, before + cpu, waiting + max(0.0, wall - cpu)
+        return sums
 
 
-def _cpu() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def _sum(costs: List[Cost]) -> Cost:
-    return Cost(sum(cost.cpu for cost in costs), sum(cost.wall for cost in costs))
+def _used() -> Tuple[float, float]:
+    """Return the CPU seconds of this process and of its children, and the clock."""
+    *cpu, clock = os.times()
+    return sum(cpu), clock
