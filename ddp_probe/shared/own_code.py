@@ -27,6 +27,7 @@ _TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validatio
 _INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
 _IMPORT, _DEBUGGER = "<frozen importlib._bootstrap", re.compile(r"[/\\](?:bdb|pydevd)\.py$")
 _FOR_OTHERS = re.compile(r"[/\\](?:subprocess|threading|selectors|queue|(?:multiprocessing|concurrent)[/\\].*)\.py$")
+_SENDS_BUFFERS = re.compile(r"(?:^|_)broadcast_coalesced$")
 _SHARE = 20
 _STARTS_CHILDREN = ("multiprocessing.spawn", "multiprocessing.forkserver")
 
@@ -62,7 +63,10 @@ def task(frames: Sequence[Tuple[str, str]]) -> str:
     """Return what a stack, file and function of each frame, outermost first, is busy with that may take long and end.
 
     That is a function that evaluates or saves, as its name says; "import", in a line of the job or in a module that it imports; or "debugger".
+    A function that evaluates does not end by itself while it waits for other ranks.
     """
+    if waits_for_buffers(frames):
+        return ""
     own = [index for index, (file, _) in enumerate(frames) if not foreign(file)]
     names = [frames[index][1].rpartition(".")[2] for index in own[-_INNERMOST:]]
     tasks = [name for name in names if _TASK.search(name)]
@@ -73,6 +77,11 @@ def task(frames: Sequence[Tuple[str, str]]) -> str:
     if own and importing:
         return "import"
     return "debugger" if [file for file, _ in frames if _DEBUGGER.search(file)] else ""
+
+
+def waits_for_buffers(frames: Sequence[Tuple[str, str]]) -> bool:
+    """Tell whether a stack waits for other ranks in DDP's forward: it sends the model's buffers there, in C++, and no call of the job shows that."""
+    return bool(frames) and foreign(frames[-1][0]) and _SENDS_BUFFERS.search(frames[-1][1]) is not None
 
 
 def waits_for_its_processes(frames: Sequence[Tuple[str, str]], still: float, children: float) -> bool:

@@ -383,12 +383,21 @@ _STACKS = {
     "debugger": [_MAIN, ("/usr/lib/python3.11/bdb.py", "trace_dispatch"), ("/usr/lib/python3.11/cmd.py", "cmdloop")],
     "": [("/job/start.py", "<module>"), _LOADS, ("/job/train.py", "<module>"), ("/job/train.py", "train")],
 }
+_SENDS = "/env/site-packages/torch/nn/parallel/distributed.py"
 
 
 @pytest.mark.parametrize("what", _STACKS)
 def test_what_a_stack_is_busy_with(what: str) -> None:
     """A function that evaluates, an import and a debugger are told by the stack; a function of a module that is being imported is not an import."""
     assert own_code.task(_STACKS[what]) == what
+
+
+@pytest.mark.parametrize("function", ["_distributed_broadcast_coalesced", "DistributedDataParallel._distributed_broadcast_coalesced"])
+def test_an_evaluation_that_waits_for_buffers_is_no_work(function: str) -> None:
+    """In DDP's forward the buffers of rank 0 are sent: a function that evaluates is not busy while it stands there, and is if it computes."""
+    stack = _STACKS["validate"]
+    assert own_code.task([*stack, (_SENDS, function)]) == ""
+    assert own_code.task([*stack, (_SENDS, "forward")]) == "validate"
 
 
 def _stands(one: Book, **fields: Any) -> None:
@@ -415,12 +424,13 @@ def test_processes_that_compute_are_counted(run_python: Any, clean_env: Any) -> 
 
 
 def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: Path, capfd: Any) -> None:
-    """The lowest rank says that nothing is wrong if another one is in a function that evaluates, and not if it stands elsewhere."""
+    """The lowest rank says that nothing is wrong if another one evaluates, and not if it stands elsewhere or waits for buffers."""
     first = book(0, Call(site="/job/train.py:20:main"))
     second = book(1, Phase("forward", site="/job/val.py:7:validation_step"))
-    for function, calm in (("validation_step", True), ("wait_for_lock", False)):
+    sends = {"file": _SENDS, "line": 9, "function": "_distributed_broadcast_coalesced"}
+    for function, inside, calm in (("validation_step", [], True), ("wait_for_lock", [], False), ("validation_step", [sends], False)):
         event = {"event": "hang.suspected", "since": 30.0, "still": 30.0, "mono_ns": time.monotonic_ns()}
-        event["threads"] = [{"frames": [{"file": "/job/val.py", "line": 7, "function": function}]}]
+        event["threads"] = [{"frames": [{"file": "/job/val.py", "line": 7, "function": function}, *inside]}]
         Path(str(second.path)[: -len(".ledger")] + ".jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n", encoding="utf-8")
         Unled(str(first.path), str(tmp_path), 5.0, Log()).look(1, time.monotonic_ns())
         said = capfd.readouterr().err

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall, departure
 from ddp_probe.shared.ours import ours
-from ddp_probe.shared.own_code import foreign, task, waits_for_its_processes
+from ddp_probe.shared.own_code import foreign, task, waits_for_buffers, waits_for_its_processes
 from ddp_probe.traced.hangs.place_in_ledger import open_call, open_phase, records
 
 _ENTRY = schema.layout(schema.TEXT)
@@ -41,6 +41,7 @@ class Stood(NamedTuple):
     still: float  # For how many seconds the stack has stood; 0 while processes compute for it.
     where: str
     task: str = ""
+    waits: bool = False  # For other ranks, although no call says so.
 
 
 def stood(log: str) -> Optional[Stood]:
@@ -57,7 +58,7 @@ def stood(log: str) -> Optional[Stood]:
         still, doing = float(event.get("still") or 0), task(named)
         if waits_for_its_processes(named, still, float(event.get("children") or 0)):
             still, doing = 0.0, doing or "processes"
-        return Stood(since, still, _standing_at(frames), doing)
+        return Stood(since, still, _standing_at(frames), doing, waits_for_buffers(named))
     except ours(ValueError, TypeError, KeyError, IndexError):
         return None
 
@@ -104,7 +105,8 @@ def _place(data: bytes, stack: Optional[Stood]) -> Whereabouts:
     if phase is not None:
         name = _PHASES.get(phase[0], "")
         at = " " + stack.where if stack is not None else _at(data, phase[1])
-        return Whereabouts("in %s%s" % (name, at), name == "backward" or _is_queued(data, last), still, name if name in _LONG else "")
+        waits = name == "backward" or _is_queued(data, last) or (stack is not None and stack.waits)
+        return Whereabouts("in %s%s" % (name, at), waits, still, name if name in _LONG else "")
     if last is None:
         return Whereabouts(stack.where if stack is not None else "in no collective so far", False, still)
     if stack is not None and last["op"] >= schema.ABOUT_GROUPS:
