@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ledger_books import Call, Phase, returned
 
 from ddp_probe.reading.whole_ledger import LedgerSite
@@ -51,6 +52,25 @@ def test_another_root_stands_out_though_others_have_passed(book: Any, folder: Pa
     book(1, *[one._replace(op="broadcast", peer=0) for one in returned(5, group="0-2")], Call(op="barrier", seq=6, group="0-2"), world=3)
     book(2, Call(op="broadcast", seq=5, group="0-2", peer=2), world=3)
     assert _look(folder).outliers == {2: "is in broadcast 5 from root 2, not in broadcast 5 from root 0, which 2 ranks call"}
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_who_stands_out_is_asked_again_if_ranks_move_meanwhile(moves: bool, book: Any, folder: Path, monkeypatch: Any) -> None:
+    """If a rank comes to the call of the others while the ledgers are compared, nobody stands out; if none moves, they are compared once."""
+    for rank in range(3):
+        book(rank, Call(op="all_reduce", seq=5, group="0-3"), world=4)
+    late = book(3, *returned(4, group="0-3"), world=4)
+    reasons, asked = outliers.reasons, []
+
+    def compared(*given: Any) -> Any:
+        asked.append(reasons(*given))
+        if moves and len(asked) == 1:
+            late.call(Call(op="all_reduce", seq=5, group="0-3", ago=0.0))
+            late.write(moved_ns=time.monotonic_ns())
+        return asked[-1]
+
+    monkeypatch.setattr(outliers, "reasons", compared)
+    assert (list(_look(folder).outliers), len(asked)) == (([], 2) if moves else ([3], 1))
 
 
 def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> None:

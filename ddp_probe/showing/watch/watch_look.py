@@ -140,6 +140,7 @@ _FEW = 64  # If there are more ranks, only the last calls are read.
 _SEVERAL = 3
 _WRITTEN = 2e9  # Nanoseconds: a rank writes its ledger into the file four times a second, on a busy host less often.
 _SLACK = 0.1  # Seconds; file systems write coarse times.
+_SETTLES = 0.5  # Seconds in which ranks that move on together have all written that.
 
 
 class Look(NamedTuple):
@@ -172,7 +173,20 @@ class LiveView:
         self._before: Dict[int, Tuple[int, int, float]] = {}  # Rank to process, step and time of the look before.
 
     def look(self) -> Look:
-        """Read every ledger once."""
+        """Read every ledger; once more if ranks moved on meanwhile, as their timeouts end a hang: parts of two moments name anybody."""
+        look, headers = self._read()
+        if look.outliers and len(headers) <= _FEW and self._has_moved(headers):
+            time.sleep(_SETTLES)
+            look, _ = self._read()
+        return look._replace(speed=self._speeds(look.ranks))
+
+    def _has_moved(self, headers: Dict[int, Tuple[str, Header]]) -> bool:
+        """Tell whether a rank has moved since its header was read."""
+        now = [(self._glimpses.of(path).header, before) for path, before in headers.values()]
+        return any(head is not None and head.moved_ns != before.moved_ns for head, before in now)
+
+    def _read(self) -> Tuple[Look, Dict[int, Tuple[str, Header]]]:
+        """Return what the ledgers say, without the speed; and the header that each rank's ledger had."""
         paths = watched_files.ledgers(self.folders)
         ended_at = _last_written(self.folders)
         ranks: Dict[int, Tuple[int, Position]] = {}
@@ -211,7 +225,7 @@ class LiveView:
         if not chosen:
             out = elsewhere(without)
         chosen = sorted([*chosen, *without], key=lambda each: each.rank)
-        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, _waits(compared, chosen), late)
+        return Look(time.time(), chosen, {}, out, absent, problems, memory, _waits(compared, chosen), late), headers
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or of the latest steps at the first one."""
