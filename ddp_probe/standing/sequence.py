@@ -43,6 +43,7 @@ class SequenceEntry(NamedTuple):
     size: int = 0
     record: int = 1  # The number of its record in the ledger.
     is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
+    is_over: bool = True  # It returned.
 
     @property
     def ends_loader(self) -> bool:
@@ -110,7 +111,8 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back)
+    is_over = record.state == "returned"
+    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back, is_over)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -333,16 +335,17 @@ class _Fork(NamedTuple):
     one: int
     other: int
     extra: Tuple[Optional[_Extra], Optional[_Extra]] = (None, None)
+    shared: int = -1  # The place in the first sequence of the last entry that both made.
 
 
 def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) -> Optional[SequenceParting]:
-    earliest = min(fork.one for fork in forks.values())
-    there = [rank for rank in sorted(forks) if forks[rank].one == earliest]
+    earliest = min(fork.shared for fork in forks.values())
+    there = [rank for rank in sorted(forks) if forks[rank].shared == earliest]
     here = sorted({first, *walks} - set(there))
     walk, fork = walks[there[0]], forks[there[0]]
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
     sides = (here, there)
-    shared = walk.entry(0, fork.one - 1)
+    shared = walk.entry(0, fork.shared)
     made = [walk.shown(0, fork.one), walk.shown(1, fork.other)]
     if side < 0:
         trail = walk.next_compared(1, fork.other), walk.next_compared(0, fork.one), shared
@@ -372,6 +375,7 @@ class _Walk:
         self._places = tuple({(entry.op, entry.site) for entry in side} for side in self.sides)
         self._counts_forward = counts_forward
         self._is_ddp = any(entry.op == FORWARD for side in self.sides for entry in side)
+        self._own: Tuple[Set[_Label], Set[_Label]] = (set(), set())  # What one side alone has made, before both went on alike.
 
     def entry(self, side: int, place: int) -> Optional[SequenceEntry]:
         """Return an entry of a side, if it has made as many."""
@@ -407,14 +411,27 @@ class _Walk:
                 continue
             skipped = self._skipped(one, other)
             if skipped is None or not self._is_even(one, other, skipped):
-                return self._began_before(_Fork(one, other, (extra[0], extra[1])), lacking)
+                fork = _Fork(self._behind_own(0, one), self._behind_own(1, other), (extra[0], extra[1]), one - 1)
+                return self._began_before(fork, lacking)
             for side, place in ((0, one), (1, other)):
                 if extra[side] is None and any(entry.op == LOADER for entry in self.sides[side][place : place + skipped[side]]):
                     extra[side] = _Extra((one, other))
                 if not skipped[side] and lacking[side] is None and self._is_shared(1 - side, (one, other), skipped):
-                    lacking[side] = _Fork(one, other)
+                    lacking[side] = _Fork(one, other, shared=one - 1)
+                made = self.labels[side][place : place + skipped[side]]
+                self._own[side].update(label for label in made if label[:-1] not in self._lines[1 - side])
             one, other = one + skipped[0], other + skipped[1]
         return None
+
+    def _behind_own(self, side: int, place: int) -> int:
+        """Return the first place behind what a side alone has made before, and gone on from; the same place if it has not gone on now."""
+        for at in range(place, len(self.labels[side])):
+            entry = self.sides[side][at]
+            if self.labels[side][at] not in self._own[side]:
+                return at
+            if entry.is_pass and not (entry.is_over or entry.ends_loader):
+                break
+        return place
 
     def _is_shared(self, side: int, places: Tuple[int, int], skipped: Tuple[int, int]) -> bool:
         """Tell whether a side has made an entry here that the other side makes elsewhere; of a batch, `extra` knows more."""

@@ -383,3 +383,42 @@ def test_a_batch_that_was_skipped_is_no_smaller_number_of_batches(tmp_path: Path
     assert "'if is_empty(batch)' at %s:2" % (tmp_path / "train.py") in finding.verdict
     assert "in line 2" in finding.remedy
     assert "DistributedSampler" not in finding.remedy
+
+
+MASTER = """\
+def estimate_loss():
+    for batch in batches:
+        losses.append(model(batch))
+
+
+def main():
+    while True:
+        if step % 4 == 0 and master_process:
+            estimate_loss()
+        if losses and losses[-1] < goal:
+            break
+        model(batch).backward()
+    dist.destroy_process_group()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "decided"),
+    [("", "'if losses and losses[-1] < goal' at %s:10"), (" raised", "'if step % 4 == 0 and master_process' at %s:8")],
+    ids=["goes on", "raises"],
+)
+@pytest.mark.parametrize("earlier", [1, 2])
+def test_forwards_that_one_rank_makes_alone_each_time_do_not_part_it(earlier: int, last: str, decided: str, tmp_path: Path) -> None:
+    """If a rank has evaluated alone before and gone on with the others, it has left behind its last evaluation, if that has come to an end."""
+    forward = "ledger 0 forward at @3:estimate_loss via @16:<module> @9:main"
+    alone = (forward + "\n") * 3
+    train = "ledger 0-2 forward at @12:main via @16:<module>\nledger 0-2 backward at @12:main via @16:<module>\n" * 4
+    ledger = (alone + train) * earlier + (forward + "\n") * 2 + forward + last + "\n"
+    ledger += "ledger 0 destroy_process_group at @13:main via @16:<module>\n"
+    ledger += "ledger 1-2 forward at @12:main via @16:<module>\nledger 1-2 backward at @12:main via @16:<module> open\n"
+    (finding,) = _job(tmp_path, MASTER, ledger).findings
+    assert finding.ranks == [0]
+    assert decided.replace("%s", str(tmp_path / "train.py")) in finding.verdict
