@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 
-_CODES = {one.name: one.code for one in schema.OPERATIONS}
-_PHASES = {one.name: one.code for one in schema.PHASES}
+_CODES, _PHASES = schema.codes(schema.OPERATIONS), schema.codes(schema.PHASES)
 
 
 class Call(NamedTuple):
@@ -44,30 +44,21 @@ class Book:
         self.now = time.monotonic_ns()
         self._texts: Dict[bytes, int] = {}
         self._used = 0
-        self._count = schema.RECORDS
-        at = schema.places(schema.SIZES)
-        self._phases_at, self._records_at = at.phases, at.records
-        self.data = bytearray(at.end)
+        self.data = bytearray(codec.PLACES.end)
         self._newest = 0
-        self._filled = self._records_at
+        self._filled = codec.PLACES.records
         since = self._ago(lived)
         self._head = {
-            "magic": schema.MAGIC,
-            "version": schema.VERSION,
-            "byte_order": schema.BYTE_ORDER,
-            **schema.SIZES,
+            **codec.NEW,
             "rank": rank,
             "world_size": world,
             "pid": pid,
-            "beat": 0,
             "born": born,
             "boot": bytes.fromhex(boot.replace("-", "")) or bytes(16),
             "wall_ns": time.time_ns() - int(lived * 1e9),
             "mono_ns": since,
             "moved_ns": since,
             "text_used": 0,
-            "text_lost": 0,
-            "closed_ns": 0,
         }
         self._text(schema.HOST, host)
 
@@ -78,12 +69,10 @@ class Book:
     def _text(self, kind: int, text: str) -> int:
         data = text.encode()
         if data not in self._texts:
-            entry = schema.layout(schema.TEXT)
-            at = schema.HEADER_BYTES + self._used
             self._texts[data] = len(self._texts) + 1
-            entry.pack_into(self.data, at, len(data), kind, self._texts[data])
-            self.data[at + entry.size : at + entry.size + len(data)] = data
-            self._used += entry.size + -(-len(data) // 8) * 8
+            entry, at = codec.text_entry(self._texts[data], kind, data), schema.HEADER_BYTES + self._used
+            self.data[at : at + len(entry)] = entry
+            self._used += len(entry)
             self._head["text_used"] = self._used
         return self._texts[data]
 
@@ -98,26 +87,38 @@ class Book:
         first, _, last = call.group.partition("-")
         size = int(last or first) - int(first) + 1
         group = self._text(schema.GROUP, '{"id":"id of %s","size":%d,"ranks":"%s","nth":1}' % (call.group, size, call.group)) if call.group else 0
-        values = (self._newest, entered, entered + 2000 if call.waited else 0, left | call.state, call.seq, 16, 0, group, 0, self._site(call.site))
-        values += (0, call.peer, 1, _CODES[call.op], self._text(schema.DTYPE, "float32"), 0, call.flags, self._newest)
-        row = schema.layout(schema.RECORD)
-        row.pack_into(self.data, self._records_at + self._newest % self._count * row.size, *values)
-        self._filled = max(self._filled, self._records_at + (self._newest % self._count + 1) * row.size)
+        row = {
+            "index": self._newest,
+            "entered_ns": entered,
+            "waited_ns": entered + 2000 if call.waited else 0,
+            "left": left | call.state,
+            "seq": call.seq,
+            "elements": 16,
+            "group": group,
+            "site": self._site(call.site),
+            "peer": call.peer,
+            "tensors": 1,
+            "op": _CODES[call.op],
+            "dtype": self._text(schema.DTYPE, "float32"),
+            "flags": call.flags,
+            "index_again": self._newest,
+        }
+        at = codec.PLACES.records + self._newest % schema.RECORDS * codec.RECORD.size
+        codec.RECORD.write(self.data, at, row)
+        self._filled = max(self._filled, at + codec.RECORD.size)
         self._head["moved_ns"] = max(int(self._head["moved_ns"]), entered)
 
     def phase(self, phase: Phase) -> None:
         """Write a row of the phase table."""
-        row = schema.layout(schema.PHASE)
         entered = self._ago(phase.ago)
-        at = self._phases_at + (_PHASES[phase.name] - 1) * row.size
-        row.pack_into(
-            self.data, at, 1, entered, 0 if phase.open else (entered + 1000) << 2 | schema.RETURNED, phase.count, self._site(phase.site), 0, 1
-        )
+        left = 0 if phase.open else (entered + 1000) << 2 | schema.RETURNED
+        row = {"stamp": 1, "entered_ns": entered, "left": left, "count": phase.count, "site": self._site(phase.site), "stamp_again": 1}
+        codec.PHASE.write(self.data, codec.PLACES.phases + (_PHASES[phase.name] - 1) * codec.PHASE.size, row)
 
     def write(self, cut: Optional[int] = None, **head: Any) -> Path:
         """Put the file on disk."""
         self._head.update(head)
-        schema.layout(schema.HEADER).pack_into(self.data, 0, *(self._head[field.name] for field in schema.HEADER))
+        codec.HEADER.write(self.data, 0, self._head)
         with self.path.open("wb") as file:
             file.write(self.data[: self._filled if cut is None else cut])
             file.truncate(len(self.data) if cut is None else cut)
@@ -126,7 +127,7 @@ class Book:
     def move(self) -> None:
         """Let the rank move now, as it does itself: by one store into the file."""
         with self.path.open("r+b") as file:
-            file.seek(schema.offset(schema.HEADER, "moved_ns"))
+            file.seek(codec.HEADER.offset("moved_ns"))
             file.write(time.monotonic_ns().to_bytes(8, sys.byteorder))
 
 
@@ -141,3 +142,23 @@ Part = Union[Call, Phase]
 def returned(*seqs: int, group: str = "0-7") -> List[Call]:
     """Calls that have returned, with these numbers."""
     return [Call(seq=seq, state=schema.RETURNED, ago=30, group=group) for seq in seqs]
+
+
+def in_the_other_order(data: bytes) -> bytes:
+    """Return a ledger as a process of a machine of the other byte order would have written it."""
+    order = "<" if sys.byteorder == "big" else ">"
+    file = codec.LedgerBytes(data)
+    changed = bytearray(data)
+    codec.RowCodec(schema.HEADER, order).write(changed, 0, file.head)
+    at = file.head["header_size"]
+    for number, kind, text in file.texts():
+        entry = codec.text_entry(number, kind, text, order)
+        changed[at : at + len(entry)] = entry
+        at += len(entry)
+    for area in schema.AREAS:
+        if area.rows:
+            native, other = codec.RowCodec(area.fields), codec.RowCodec(area.fields, order)
+            for place in range(file.head[area.rows]):
+                begin = file.begin(area) + place * native.size
+                other.write(changed, begin, native.read(data, begin))
+    return bytes(changed)

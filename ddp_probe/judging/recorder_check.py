@@ -26,7 +26,6 @@ from ddp_probe.wording.words import at, listed, quoted
 
 _SIDE = 3  # Dumps that are read on each side, at most.
 _BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.
-_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # Named so in the recorder too, on every backend.
 _STATES = {
     "": say("in an unknown state"),
@@ -175,7 +174,9 @@ def _is_later(standing: Standing, entry: RecorderEntry) -> bool:
 
 def _from_cpp(entry: RecorderEntry) -> bool:
     """Tell whether no public function of torch.distributed is on the stack: DDP and autograd issue such collectives."""
-    return bool(entry.frames) and not any(frame.function in _COLLECTIVES and frame.file.endswith("distributed_c10d.py") for frame in entry.frames)
+    return bool(entry.frames) and not any(
+        frame.function in schema.COLLECTIVES and frame.file.endswith("distributed_c10d.py") for frame in entry.frames
+    )
 
 
 def _may_be_from_cpp(standing: Standing, entry: RecorderEntry) -> bool:

@@ -24,15 +24,15 @@ import re
 import shlex
 from typing import Any, Dict, Iterable, List, Tuple
 
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import NamedRow, RowCodec
 from ddp_probe.shared.ledger_schema import ranks_of
 
 WORD = "ledger "
 START = 1000.0
 _STEP = 10**7
-_STATES = {state.name: state.code for state in schema.STATES}
-_OPERATIONS = {code.name: code.code for code in schema.OPERATIONS}
-_PHASES = {code.name: code.code for code in schema.PHASES}
+_STATES, _OPERATIONS, _PHASES = schema.codes(schema.STATES), schema.codes(schema.OPERATIONS), schema.codes(schema.PHASES)
 _STEP_WORD = "step"
 _PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
 _WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes", "handler", "item")
@@ -101,11 +101,11 @@ class _File:
         self.texts: List[bytes] = []
         self.known: Dict[Tuple[int, str], int] = {}
         self.numbers: Dict[Any, int] = {}
-        self.records: List[bytes] = []
-        self.passes: List[bytes] = []
-        self.phases: Dict[int, Tuple[int, ...]] = {}
-        self.steps: List[Tuple[int, ...]] = []
-        self.sums: Dict[Tuple[int, int, int], List[int]] = {}
+        self.records: List[NamedRow] = []
+        self.passes: List[NamedRow] = []
+        self.phases: Dict[int, NamedRow] = {}
+        self.steps: List[NamedRow] = []
+        self.sums: Dict[Tuple[int, int, int], NamedRow] = {}
         self.moved = start
         self.closed = 0
         self.text(schema.HOST, "node1")
@@ -115,8 +115,7 @@ class _File:
         number = self.known.get((kind, text))
         if number is None:
             number = self.known[(kind, text)] = len(self.known) + 1
-            data = text.encode("utf-8")
-            self.texts.append(schema.layout(schema.TEXT).pack(len(data), kind, number) + data + b"\0" * (-len(data) % 8))
+            self.texts.append(codec.text_entry(number, kind, text.encode("utf-8")))
         return number
 
     def group(self, ranks: str) -> int:
@@ -160,29 +159,21 @@ class _File:
         return self.text(schema.WAY, " ".join(map(str, [*lines, self._site(words)])))
 
     def _phase(self, words: Dict[str, Any], now: int) -> None:
-        place = _PHASES[words["name"]] - 1
-        count = self.phases[place][3] + 1 if place in self.phases else 1
-        site, left, index = self._site(words), self._left(words, now + 100), len(self.passes) + 1
-        self.phases[place] = (count, now, left, count, site, 0, count)
+        phase = _PHASES[words["name"]]
+        count = self.phases[phase]["count"] + 1 if phase in self.phases else 1
+        site, left = self._site(words), self._left(words, now + 100)
+        row = {"entered_ns": now, "left": left, "count": count, "site": site}
+        self.phases[phase] = {**row, "stamp": count, "stamp_again": count}
         flags = schema.SIDE_THREAD * words["thread"] + schema.HELD_BACK * words["held"]
-        values = (index, now, left, count, place + 1, self._way(words), site, flags, index)
-        self.passes.append(schema.layout(schema.PASS).pack(*values))
+        self.passes.append(_numbered({**row, "phase": phase, "way": self._way(words), "flags": flags}, len(self.passes) + 1))
 
     def _step(self, words: Dict[str, Any]) -> None:
         """Add a step that begins when the previous one ended, with noise of up to 1 %, different for each rank and step."""
         number = len(self.steps) + 2
         noise = 1 + (hash((self.rank * 7919 + number) * 104729) % 1000 - 500) * 2e-5
-        times = {name: int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}
-        began = self.steps[-1][2] if self.steps else self.start
-        took = sum(times.values())
-        self.steps.append((number, began, began + took, *(times[name] for name in _PARTS), number))
-
-    def _step_ring(self) -> bytes:
-        row = schema.layout(schema.STEP)
-        ring = [bytes(row.size)] * (schema.STEPS if self.steps else 0)
-        for step in self.steps:
-            ring[step[0] % schema.STEPS] = row.pack(*step)
-        return b"".join(ring)
+        times = {name + "_ns": int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}
+        began = self.steps[-1]["ended_ns"] if self.steps else self.start
+        self.steps.append(_numbered({"began_ns": began, "ended_ns": began + sum(times.values()), **times}, number))
 
     def _record(self, words: Dict[str, Any], now: int) -> None:
         op = _OPERATIONS[words["name"]]
@@ -190,49 +181,67 @@ class _File:
         group = 0 if schema.ABOUT_GROUPS <= op < schema.BATCH else self.group(words.get("of", "0-%d" % (self.size - 1)))
         key = (group, peer, "to" in words) if op >= schema.POINT_TO_POINT else group
         self.numbers[key] = seq = self.numbers.get(key, 0) + 1
-        index = len(self.records) + 1
         dtype = self.text(schema.DTYPE, words["dtype"]) if words["dtype"] else 0
         now, inside = now + int(float(words.get("after", 0)) * 1e6), int(float(words.get("takes", 0)) * 1e6) or 100
         if words["state"] == "returned" and op < schema.ABOUT_GROUPS:
             self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
         flags += int(words.get("handler", 0)) << schema.SIGNAL_BITS
-        values = (
-            index,
-            now,
-            0,
-            self._left(words, now + inside),
-            seq,
-            words["elements"],
-            0,
-            group,
-            self._way(words),
-            self._site(words),
-            _item(words),
-            peer,
-        )
-        self.moved = max(self.moved, now, values[3] >> 2)
-        self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
+        row = {
+            "entered_ns": now,
+            "left": self._left(words, now + inside),
+            "seq": seq,
+            "elements": words["elements"],
+            "group": group,
+            "way": self._way(words),
+            "site": self._site(words),
+            "item": _item(words),
+            "peer": peer,
+            "tensors": int(bool(words["elements"])),
+            "op": op,
+            "dtype": dtype,
+            "device": device,
+            "flags": flags,
+        }
+        self.moved = max(self.moved, now, row["left"] >> 2)
+        self.records.append(_numbered(row, len(self.records) + 1))
 
     def _sum(self, key: Tuple[int, int, int], now: int, inside: int) -> None:
-        row = self.sums.setdefault(key, [0] * 4)
-        row[:] = row[0] + 1, row[1] + inside, max(row[2], inside), (row[3] + now) % (1 << 64)
+        op, group, site = key
+        row = self.sums.setdefault(key, {"op": op, "group": group, "site": site, "calls": 0, "inside_ns": 0, "longest_ns": 0, "entered_ns": 0})
+        row["calls"] += 1
+        row["inside_ns"] += inside
+        row["longest_ns"] = max(row["longest_ns"], inside)
+        row["entered_ns"] = (row["entered_ns"] + now) % (1 << 64)
 
     def data(self) -> bytes:
         texts = b"".join(self.texts)
-        clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
         places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
-        shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=len(self.sums), steps=schema.STEPS if self.steps else 0)
-        shape["passes"] = min(schema.PASSES, 1 << len(self.passes).bit_length()) if self.passes else 0
-        sizes = list(shape.values())
-        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes[:6], self.rank, self.size, 0, 0, 0, b"", *clocks, *sizes[6:])
-        phase = schema.layout(schema.PHASE)
-        phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
-        sums = b"".join(schema.layout(schema.SUM).pack(*key, 0, *row) for key, row in self.sums.items())
-        header = schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0")
-        passes = _ring(self.passes, shape["passes"], schema.layout(schema.PASS).size)
-        records = _ring(self.records, places, schema.layout(schema.RECORD).size)
-        return b"".join((header, texts, phases, sums, self._step_ring(), passes, records))
+        head = {
+            **codec.NEW,
+            "text_size": len(texts),
+            "sums": len(self.sums),
+            "steps": schema.STEPS if self.steps else 0,
+            "passes": min(schema.PASSES, 1 << len(self.passes).bit_length()) if self.passes else 0,
+            "records": places,
+            "rank": self.rank,
+            "world_size": self.size,
+            "wall_ns": self.start,
+            "mono_ns": self.start,
+            "moved_ns": self.moved,
+            "text_used": len(texts),
+            "closed_ns": self.closed,
+        }
+        areas = (
+            codec.HEADER.packed(head).ljust(schema.HEADER_BYTES, b"\0"),
+            texts,
+            b"".join([codec.PHASE.packed(self.phases.get(place + 1, {})) for place in range(schema.PHASE_ROWS)]),
+            b"".join([codec.SUM.packed(row) for row in self.sums.values()]),
+            _ring(codec.STEP, self.steps, head["steps"]),
+            _ring(codec.PASS, self.passes, head["passes"]),
+            _ring(codec.RECORD, self.records, places),
+        )
+        return b"".join(areas)
 
 
 def _item(words: Dict[str, Any]) -> int:
@@ -244,8 +253,12 @@ def _item(words: Dict[str, Any]) -> int:
     return crc & (schema.ITEM_IS_NAME - 1) | schema.ITEM_IS_NAME if name else 0
 
 
-def _ring(rows: List[bytes], places: int, size: int) -> bytes:
-    ring = [bytes(size)] * places
-    for index, row in enumerate(rows, 1):
-        ring[index % places] = row
+def _numbered(row: NamedRow, index: int) -> NamedRow:
+    return {**row, "index": index, "index_again": index}
+
+
+def _ring(rows: RowCodec, listed: List[NamedRow], places: int) -> bytes:
+    ring = [bytes(rows.size)] * places
+    for row in listed:
+        ring[row["index"] % places] = rows.packed(row)
     return b"".join(ring)

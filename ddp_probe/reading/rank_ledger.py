@@ -14,14 +14,14 @@ from ddp_probe.reading.steps import StepTimes
 from ddp_probe.reading.whole_ledger import CallSum, Group, Ledger, LedgerSite, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall
+from ddp_probe.shared.ledger_codec import RECORD, Values
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "flags", "site")
-_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _SUMS = 32  # At most this many sums are kept: those in which most time was spent.
 _OPEN = 32  # At most this many open calls are kept, and calls that raised: the latest.
 _MANY = 1 << 20  # At most this many different calls are distinguished.
-_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _FLAGS, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
+_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _FLAGS, _SITE = map(RECORD.position, _FIELDS)
 
 
 class LedgerCall(NamedTuple):
@@ -168,26 +168,27 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     outer = next((row for row in reversed(rows[-_LAST:]) if not row[_OUTER]), None)
     handler = next((row for row in rows[-_LAST:] if row[_FLAGS] >> schema.SIGNAL_BITS), None)
     base = (head.wall_ns - head.mono_ns) * 1e-9
+    collective_sums = [call_sum for call_sum in full.sums if call_sum.op in schema.COLLECTIVES]
     return RankLedger(
         path,
-        full.problem,
-        head.pid,
-        head.rank,
-        kept.finished(),
-        kept.pairs,
-        whole_ledger._record(outer, texts) if outer is not None else None,
-        tuple(whole_ledger._record(row, texts) for row in kept.open),
-        tuple(full.phases),
-        full.torn,
-        bool(head.closed_ns),
-        base + head.moved_ns * 1e-9,
-        base,
-        kept.dropped(),
-        full.steps if full.steps.numbers else steps.of_calls(rows, texts),
-        tuple(sorted([call_sum for call_sum in full.sums if call_sum.op in _COLLECTIVES], key=lambda call_sum: -call_sum.inside_ns)[:_SUMS]),
-        tuple(whole_ledger._record(row, texts) for row in kept.raised),
-        whole_ledger._record(handler, texts) if handler is not None else None,
-        kept.has_items,
+        problem=full.problem,
+        pid=head.pid,
+        rank=head.rank,
+        groups=kept.finished(),
+        pairs=kept.pairs,
+        last=whole_ledger.record(outer, texts) if outer is not None else None,
+        open=tuple(whole_ledger.record(row, texts) for row in kept.open),
+        phases=tuple(full.phases),
+        torn=full.torn,
+        closed=bool(head.closed_ns),
+        moved=base + head.moved_ns * 1e-9,
+        base=base,
+        dropped=kept.dropped(),
+        steps=full.steps if full.steps.numbers else steps.of_calls(rows, texts),
+        sums=tuple(sorted(collective_sums, key=lambda call_sum: -call_sum.inside_ns)[:_SUMS]),
+        raised=tuple(whole_ledger.record(row, texts) for row in kept.raised),
+        handler=whole_ledger.record(handler, texts) if handler is not None else None,
+        has_items=kept.has_items,
     )
 
 
@@ -201,14 +202,14 @@ class _Kept:
         self.texts = texts
         self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
         self.pairs: Dict[Tuple[str, int, bool], int] = {}
-        self.open: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
-        self.raised: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
-        self._dropped: Dict[Tuple[int, int], Tuple[int, Tuple[Any, ...]]] = {}
-        self._met: Dict[Tuple[Any, ...], _Known] = {}
-        self._rows: Dict[GroupCalls, Tuple[Any, ...]] = {}
+        self.open: Deque[Values] = deque(maxlen=_OPEN)
+        self.raised: Deque[Values] = deque(maxlen=_OPEN)
+        self._dropped: Dict[Tuple[int, int], Tuple[int, Values]] = {}
+        self._met: Dict[Values, _Known] = {}
+        self._rows: Dict[GroupCalls, Values] = {}
         self.has_items = False
 
-    def add(self, rows: List[Tuple[Any, ...]]) -> None:
+    def add(self, rows: List[Values]) -> None:
         """Take the records in order; this is the loop that a report over ten thousand ranks is in for most of its time."""
         met, last = self._met.get, self._rows
         for row in rows:
@@ -235,13 +236,13 @@ class _Kept:
             numbers.append(number)
             last[calls] = row
 
-    def _drop(self, row: Tuple[Any, ...]) -> None:
+    def _drop(self, row: Values) -> None:
         count, first = self._dropped.get((row[_OP], row[_SITE]), (0, row))
         self._dropped[(row[_OP], row[_SITE])] = count + 1, first
 
     def dropped(self) -> Dict[Tuple[str, Optional[LedgerSite]], int]:
         """Return how often a call's work was thrown away, by operation and call site."""
-        counted = [(count, whole_ledger._record(row, self.texts)) for count, row in self._dropped.values()]
+        counted = [(count, whole_ledger.record(row, self.texts)) for count, row in self._dropped.values()]
         return {(record.op, record.site): count for count, record in counted}
 
     def _skip(self, numbers: "array[int]", missing: int) -> bool:
@@ -250,13 +251,13 @@ class _Kept:
             return True
         return False
 
-    def _meet(self, row: Tuple[Any, ...]) -> Optional[_Known]:
+    def _meet(self, row: Values) -> Optional[_Known]:
         """Return what equal calls of this rank have in common; None for what is not a collective."""
         if row[_OP] >= schema.POINT_TO_POINT:
             if row[_OP] < schema.ABOUT_GROUPS:
                 self._pair(row)
             return None
-        record = whole_ledger._record(row, self.texts)
+        record = whole_ledger.record(row, self.texts)
         if record.group is None:
             return None
         self.has_items = self.has_items or record.item > 0
@@ -265,8 +266,8 @@ class _Kept:
         met = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
         return met
 
-    def _pair(self, row: Tuple[Any, ...]) -> None:
-        record = whole_ledger._record(row, self.texts)
+    def _pair(self, row: Values) -> None:
+        record = whole_ledger.record(row, self.texts)
         if record.group is not None:
             key = (record.group.id, record.peer, record.op in schema.SENDS)
             self.pairs[key] = max(record.seq, self.pairs.get(key, 0))
@@ -274,7 +275,7 @@ class _Kept:
     def finished(self) -> Dict[str, GroupCalls]:
         """Return the groups, each with the record of its last call."""
         for calls, row in self._rows.items():
-            calls.last = whole_ledger._record(row, self.texts)
+            calls.last = whole_ledger.record(row, self.texts)
         return self.groups
 
 

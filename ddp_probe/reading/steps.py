@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import RECORD, STEP, LedgerBytes
 
 FEW = 20
 """Fewer steps than this say nothing."""
@@ -14,12 +15,12 @@ KEPT = 64
 """The number of the latest steps of a rank that are kept in memory."""
 PARTS = ("dataloader", "forward", "backward", "optimizer", "saving", "evaluating", "waiting")
 """The parts of a step, in the order of the columns; what is left of it is spent elsewhere."""
-_WORDS = schema.layout(schema.STEP).size // 8
-_INDEX, _BEGAN, _ENDED, _AGAIN = (schema.offset(schema.STEP, name) // 8 for name in ("index", "began_ns", "ended_ns", "index_again"))
-_COLUMNS = {name: schema.offset(schema.STEP, name + "_ns") // 8 for name in PARTS}
+_WORDS = STEP.size // 8
+_INDEX, _BEGAN, _ENDED, _AGAIN = map(STEP.word, ("index", "began_ns", "ended_ns", "index_again"))
+_COLUMNS = {name: STEP.word(name + "_ns") for name in PARTS}
 _LONGEST = (1 << 32) - 1
 _FIELDS = ("entered_ns", "waited_ns", "left", "seq", "outer", "group", "site", "op", "flags")
-_ENTERED, _WAITED, _LEFT, _SEQ, _OUTER, _GROUP, _SITE, _OP, _FLAGS = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
+_ENTERED, _WAITED, _LEFT, _SEQ, _OUTER, _GROUP, _SITE, _OP, _FLAGS = map(RECORD.position, _FIELDS)
 _LATEST = 1024  # Among this many of the latest records the steps are looked for.
 
 
@@ -55,12 +56,14 @@ class StepTimes(NamedTuple):
         return [max(0, took - known) for took, known in zip(self.took, self.added(PARTS))]
 
 
-def read(area: bytes, order: str, most: int = schema.STEPS) -> StepTimes:
-    """Return the latest whole steps of a ring, without a gap; a row that was being written ends them."""
-    words = array("Q")
-    count = len(area) // (8 * _WORDS)
-    words.frombytes(area[: count * 8 * _WORDS])
-    if (order == ">") != (sys.byteorder == "big"):
+def read(file: LedgerBytes, most: int = schema.STEPS) -> StepTimes:
+    """Return the latest whole steps of a ledger, without a gap; a row that was being written ends them."""
+    if file.head["step_size"] != STEP.size:
+        return StepTimes()
+    words, area = array("Q"), file.data[file.at.steps : file.at.passes]
+    count = len(area) // STEP.size
+    words.frombytes(area[: count * STEP.size])
+    if (file.order == ">") != (sys.byteorder == "big"):
         words.byteswap()
     index = words[_INDEX::_WORDS]
     places = _latest(index, words[_AGAIN::_WORDS], max(index, default=0), min(most, count - 1))

@@ -1,11 +1,11 @@
 """The ledger's file, declared once for the process that writes it and for everybody who reads it: areas, fields, codes; standard library only.
 
-Each field is as wide as its place is aligned, so that native and standard layouts are the same bytes; docs/ledger.md is printed from here.
+Each field is as wide as its place is aligned, so that native and standard layouts are the same bytes. ledger_codec.py packs and reads by what is
+declared here, and docs/ledger.md is printed from here.
 """
 
 import re
-import struct
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 VERSION = 3
 READS = (1, 2, VERSION)
@@ -25,6 +25,10 @@ class Field(NamedTuple):
     code: str
     name: str
     doc: str
+    since: int = 1
+    """The first version in which it is as it is here."""
+    once: str = ""
+    """Its code in older versions; empty if they do not have it."""
 
 
 class Code(NamedTuple):
@@ -87,18 +91,20 @@ RECORD: Tuple[Field, ...] = (
     ),
     Field("Q", "elements", "Elements of the tensor, or of the first of several; 0 if there is no tensor."),
     Field("Q", "outer", "Index of the call of torch.distributed that made this one; 0 if the job made it."),
-    Field("H", "group", "Text that describes the group; 0 if there was none."),
+    Field("H", "group", "Text that describes the group; 0 if there was none.", since=3, once="I"),
     Field(
         "H",
         "way",
         "Text with the way to the job's line; 0 if it is not known. Versions 1 and 2 have four bytes for group and for site.",
+        since=3,
     ),
-    Field("H", "site", "Text with the job's line; 0 if none was found."),
+    Field("H", "site", "Text with the job's line; 0 if none was found.", since=3, once="I"),
     Field(
         "H",
         "item",
         "The item at which a loop of the job around the call is. Of a text: 32768 plus the last 15 bits of the CRC-32 of its UTF-8; of a number from "
         "0 to 1023: this number plus 1; 0 for anything else, and if there is no such loop.",
+        since=3,
     ),
     Field("i", "peer", "Global rank of the root or of the peer; -1 if the operation has none."),
     Field("I", "tensors", "How many tensors were given."),
@@ -108,17 +114,6 @@ RECORD: Tuple[Field, ...] = (
     Field("H", "flags", "Sum of the flags below; times 256, the number of the signal in whose handler the call was made, 0 for none."),
     Field("Q", "index_again", "The same as index."),
 )
-
-_WIDE = (Field("I", "group", ""), Field("I", "site", ""))
-
-
-def record_fields(version: int) -> Tuple[Field, ...]:
-    """Return the fields of a record of a version; records of all versions have one size."""
-    if version >= VERSION:
-        return RECORD
-    names = [field.name for field in RECORD]
-    return (*RECORD[: names.index("group")], *_WIDE, *RECORD[names.index("peer") :])
-
 
 PHASE: Tuple[Field, ...] = (
     Field("Q", "stamp", "How often the row has been written as a whole. The same number is the last field: a row is whole if they agree."),
@@ -170,6 +165,46 @@ STEP: Tuple[Field, ...] = (
     Field("Q", "waiting_ns", "In collective calls outside the backward pass."),
     Field("Q", "index_again", "The same as index."),
 )
+
+
+class Area(NamedTuple):
+    """A part of the file: its name, its place, and the fields of each of its entries."""
+
+    name: str
+    doc: str
+    fields: Tuple[Field, ...]
+    rows: str = ""
+    """The field of the header that counts its rows; the size of one is there under the area's name. Empty for the header and the texts."""
+    since: int = 1
+    """The first version that has this area; in the header of an older one its size and its rows are 0."""
+
+    @property
+    def is_ring(self) -> bool:
+        """Tell whether a row has the place of its number, modulo the number of rows."""
+        return bool(self.rows) and self.fields[0].name == "index"
+
+
+HEADER_AREA = Area("header", "At byte 0.", HEADER)
+TEXT_AREA = Area("text", "Entries one after another, each followed by its bytes; each text is written once and has a number.", TEXT)
+PHASE_AREA = Area("phase", "A table with one row for each kind of phase.", PHASE, "phases")
+SUM_AREA = Area(
+    "sum",
+    "A table with one row for each operation, group and line of the job. It is written with the file, a few times a second.",
+    SUM,
+    "sums",
+    since=2,
+)
+STEP_AREA = Area(
+    "step",
+    "A ring: step n lies in place n modulo the number of steps. A step is the time from the end of one backward pass to the end of the next.",
+    STEP,
+    "steps",
+    since=2,
+)
+PASS_AREA = Area("pass", "A ring: pass n lies in place n modulo the number of passes. Each is one time in a phase.", PASS, "passes", since=3)
+RECORD_AREA = Area("record", "A ring: record n lies in place n modulo the number of records.", RECORD, "records")
+AREAS: Tuple[Area, ...] = (HEADER_AREA, TEXT_AREA, PHASE_AREA, SUM_AREA, STEP_AREA, PASS_AREA, RECORD_AREA)
+"""In the order of the file."""
 
 OPEN, RETURNED, RAISED, DROPPED = range(4)
 STATES: Tuple[Code, ...] = (
@@ -252,6 +287,9 @@ OPERATIONS: Tuple[Code, ...] = (
 )
 """Every operation that leaves a record, and what is recorded of its arguments; a code never changes."""
 
+COLLECTIVES = frozenset(code.name for code in OPERATIONS if code.code < POINT_TO_POINT)
+"""The operations that all ranks of a group make."""
+
 PAIRED = frozenset(code.name for code in OPERATIONS if POINT_TO_POINT <= code.code < ABOUT_GROUPS)
 """The operations of two ranks."""
 
@@ -299,55 +337,11 @@ def ranks_of(text: str) -> List[int]:
     return found
 
 
-class Offsets(NamedTuple):
-    """The offsets at which the areas of a file begin, and its length."""
-
-    phases: int
-    sums: int
-    steps: int
-    passes: int
-    records: int
-    end: int
-
-
-def places(head: Mapping[str, int]) -> Offsets:
-    """Return where the areas of a file with this header begin."""
-    phases = head["header_size"] + head["text_size"]
-    sums = phases + head["phases"] * head["phase_size"]
-    steps = sums + head["sums"] * head["sum_size"]
-    passes = steps + head["steps"] * head["step_size"]
-    records = passes + head["passes"] * head["pass_size"]
-    return Offsets(phases, sums, steps, passes, records, records + head["records"] * head["record_size"])
-
-
-def layout(fields: Sequence[Field], order: str = "@") -> struct.Struct:
-    """Return the layout of an area; native for the writer, < or > for a reader."""
-    return struct.Struct(order + "".join(field.code for field in fields))
-
-
-def offset(fields: Sequence[Field], name: str) -> int:
-    """Return where a field begins."""
-    before = [field.name for field in fields].index(name)
-    return struct.calcsize("=" + "".join(field.code for field in fields[:before]))
-
-
-def names(codes: Sequence[Code]) -> Dict[int, str]:
+def names(listed: Sequence[Code]) -> Dict[int, str]:
     """Return what each code stands for."""
-    return {one.code: one.name for one in codes}
+    return {code.code: code.name for code in listed}
 
 
-SIZES: Dict[str, int] = {
-    "header_size": HEADER_BYTES,
-    "text_size": TEXT_BYTES,
-    "phase_size": layout(PHASE).size,
-    "phases": PHASE_ROWS,
-    "record_size": layout(RECORD).size,
-    "records": RECORDS,
-    "sum_size": layout(SUM).size,
-    "sums": SUMS,
-    "step_size": layout(STEP).size,
-    "steps": STEPS,
-    "pass_size": layout(PASS).size,
-    "passes": PASSES,
-}
-"""The fields of the header that say how large each area is, as this version writes them."""
+def codes(listed: Sequence[Code]) -> Dict[str, int]:
+    """Return the code of each name."""
+    return {code.name: code.code for code in listed}

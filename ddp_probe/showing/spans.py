@@ -9,6 +9,7 @@ from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.whole_ledger import Ledger, Phase, Record
 from ddp_probe.shared import ledger_schema, schema
+from ddp_probe.shared.ledger_codec import RECORD, Values
 from ddp_probe.shared.schema import Site
 
 START, INIT, LOAD, WRAP, SAVE, PHASE, COLLECTIVE, DEVICE, HANG = "start", "init", "load", "wrap", "save", "phase", "collective", "device", "hang"
@@ -80,11 +81,8 @@ class Timeline(NamedTuple):
 
 # Takes from a rank's ledger what a picture over time can show: the phases, the last calls and the longest ones. The others are counted.
 
-_NUMBER, _ENTERED, _LEFT, _OUTER, _OP = (
-    [field.name for field in ledger_schema.RECORD].index(name) for name in ("index", "entered_ns", "left", "outer", "op")
-)
+_NUMBER, _ENTERED, _LEFT, _OUTER, _OP = map(RECORD.position, ("index", "entered_ns", "left", "outer", "op"))
 _OPERATIONS = ledger_schema.names(ledger_schema.OPERATIONS)
-_Row = Tuple[Any, ...]
 
 
 class LedgerExtract(NamedTuple):
@@ -115,10 +113,10 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
     ledger, texts, rows = full
     outer = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
     chosen = _chosen(outer, most)
-    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], ledger.phases, len(outer) - len(chosen))
+    return LedgerExtract(base, moved, [whole_ledger.record(row, texts) for row in chosen], ledger.phases, len(outer) - len(chosen))
 
 
-def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
+def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[Values]]]":
     """Return the ledger as rows of numbers; None if the file is gone, as for a ledger that a fold kept without its calls."""
     data = process.ledger_data if process.ledger_data is not None else fold_file.held_bytes(process.ledger_file)
     try:
@@ -136,12 +134,12 @@ def _kept(kept: RankLedger) -> List[Record]:
     return sorted({record.number: record for record in [*records, *kept.open, *filter(None, [kept.last])]}.values(), key=lambda record: record.number)
 
 
-def _is_logged(row: _Row, process: LoggedProcess) -> bool:
+def _is_logged(row: Values, process: LoggedProcess) -> bool:
     """Tell whether a call about groups is an event of the log as well."""
     return ledger_schema.ABOUT_GROUPS <= row[_OP] < ledger_schema.BATCH and "dist.%s" % _OPERATIONS.get(row[_OP]) in process.kept.kinds
 
 
-def _chosen(rows: List[_Row], most: int) -> List[_Row]:
+def _chosen(rows: List[Values], most: int) -> List[Values]:
     """Return the last rows and, of those before, the open and then the longest ones, in order."""
     if len(rows) <= most:
         return rows
@@ -149,7 +147,7 @@ def _chosen(rows: List[_Row], most: int) -> List[_Row]:
     return [*sorted(sorted(before, key=_length)[-(most // 2) :] if most > 1 else [], key=lambda row: int(row[_NUMBER])), *last]
 
 
-def _length(row: _Row) -> float:
+def _length(row: Values) -> float:
     """Return how long a call took; an open one took longest."""
     return float("inf") if not row[_LEFT] & 3 else float((row[_LEFT] >> 2) - row[_ENTERED])
 

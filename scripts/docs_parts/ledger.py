@@ -2,8 +2,9 @@
 
 from typing import Iterator
 
-from ddp_probe.reading.ledger_file import AREAS, CODES
+from ddp_probe.reading.ledger_file import CODES
 from ddp_probe.shared import ledger_schema
+from ddp_probe.shared.ledger_codec import RowCodec
 from ddp_probe.traced.ledger import collectives, optimizers, phases
 from docs_parts.markdown import NOTE, prose
 
@@ -77,10 +78,11 @@ def ledger_page() -> str:
 
 
 def _areas() -> Iterator[str]:
-    for name, text, fields in AREAS:
-        yield from ("", "## %s" % name.capitalize(), "", text, "", "| at | field | type | meaning |", "|---|---|---|---|")
-        for one in fields:
-            yield "| %d | `%s` | `%s` | %s |" % (ledger_schema.offset(fields, one.name), one.name, one.code, prose(one.doc))
+    for area in ledger_schema.AREAS:
+        yield from ("", "## %s" % area.name.capitalize(), "", area.doc, "", "| at | field | type | meaning |", "|---|---|---|---|")
+        rows = RowCodec(area.fields)
+        for field in area.fields:
+            yield "| %d | `%s` | `%s` | %s |" % (rows.offset(field.name), field.name, field.code, prose(field.doc))
 
 
 def _codes() -> Iterator[str]:

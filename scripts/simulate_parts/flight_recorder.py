@@ -17,7 +17,6 @@ VERSION = "2.10"
 PREFIX = "nccl_trace_rank_"
 _NAMES = {"all_gather_into_tensor": "_all_gather_base", "reduce_scatter_tensor": "_reduce_scatter_base", "barrier": "all_reduce_barrier"}
 _DTYPES = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int"}
-_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
 
 Dump = Dict[str, Any]
 
@@ -41,7 +40,7 @@ def write(folder: str, into: str, change: Optional[Callable[[int, Dump], None]] 
 
 def dump(found: Ledger) -> Dump:
     """Return what the recorder of this rank would hold."""
-    calls = [record for record in found.records if record.op in _COLLECTIVES and record.group is not None]
+    calls = [record for record in found.records if record.op in schema.COLLECTIVES and record.group is not None]
     entries = [entry for number, record in enumerate(calls) for entry in [_entry(number, record, found)]]
     config = {one.name: {"name": one.name, "desc": _described(one), "ranks": str(ranks_of(one.ranks))} for one in found.groups}
     return {"version": VERSION, "pg_config": config, "pg_status": _status(entries), "entries": entries}

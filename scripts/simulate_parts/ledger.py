@@ -5,11 +5,11 @@ What a training calls is the same on all ranks: four collectives a step, one of 
 
 import itertools
 import random
-import struct
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import HEADER, PHASE, PLACES, RECORD, STEP, SUM
 from ddp_probe.traced.ledger import groups
 from ddp_probe.traced.record import ledger_memory as writer
 
@@ -24,12 +24,8 @@ LINE = 57
 """The line at which the ranks meet last."""
 
 _INSIDE = 0.4  # Of the time from one call to the next, the part that a call takes.
-_OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
-_PHASES = {one.name: one.code for one in schema.PHASES}
-_RECORD, _PHASE, _SUM, _RING = map(schema.layout, (schema.RECORD, schema.PHASE, schema.SUM, schema.STEP))
-_LEFT = schema.offset(schema.RECORD, "left")
-_MOVED = writer.word("moved_ns")
-_WAITED = schema.offset(schema.RECORD, "waited_ns")
+_OPERATIONS, _PHASES = schema.codes(schema.OPERATIONS), schema.codes(schema.PHASES)
+_LEFT, _WAITED, _MOVED = RECORD.offset("left"), RECORD.offset("waited_ns"), HEADER.word("moved_ns")
 
 
 class Call(NamedTuple):
@@ -69,13 +65,13 @@ class SimulatedLedger:
     def __init__(self, log: str, launch: Launch, rank: int, jitter: float) -> None:
         host = rank // launch.per_host
         self._file = writer.create(log[: -len(".jsonl")], writer.Author(rank, launch.ranks, 0, "", host_name(host)), in_memory=False)
-        struct.pack_into("@I", self._file.map, schema.offset(schema.HEADER, "pid"), launch.pid(rank))
+        HEADER.write_field(self._file.map, 0, "pid", launch.pid(rank))
         groups = ((range(launch.ranks), 0, 1), (launch.ranks_of(host), host + 1, 2 if launch.hosts == 1 else 1))
         self._groups = [self._file.text(schema.GROUP, _group(*group)) for group in groups]
         self._dtype = self._file.text(schema.DTYPE, "float32")
         self._device = self._file.text(schema.DEVICE, "gcu:%d" % (rank % launch.per_host))
-        self._start = writer.PLACES.records
-        self._same: Dict[Call, Tuple[int, ...]] = {}
+        self._start = PLACES.records
+        self._same: Dict[Call, Dict[str, int]] = {}
         self._numbers: Dict[int, Any] = {}
         self._index = 0
         self._last: List[_Open] = []
@@ -109,9 +105,16 @@ class SimulatedLedger:
     def _sums(self, entered: Dict[Call, List[int]], inside: int) -> None:
         """Write the sums of these calls, behind the row of those that find no room."""
         for place, (call, times) in enumerate(entered.items(), 1):
-            key = _OPERATIONS[call.op], self._groups[call.own], self._site(call.line), 0
-            row = len(times), inside * len(times), inside, sum(times) % (1 << 64)
-            _SUM.pack_into(self._file.map, writer.PLACES.sums + place * _SUM.size, *key, *row)
+            row = {
+                "op": _OPERATIONS[call.op],
+                "group": self._groups[call.own],
+                "site": self._site(call.line),
+                "calls": len(times),
+                "inside_ns": inside * len(times),
+                "longest_ns": inside,
+                "entered_ns": sum(times) % (1 << 64),
+            }
+            SUM.write(self._file.map, PLACES.sums + place * SUM.size, row)
 
     def _ring(self, count: int, begin: int, took: int) -> None:
         """Write as many steps, whose forward pass varies by 10 %, and the wait in the backward pass with it."""
@@ -120,9 +123,18 @@ class SimulatedLedger:
         for number in range(max(2, count - schema.STEPS + 2), count + 1):
             forward = int(usual * chance.uniform(0.9, 1.1))
             ended = begin + number * took
-            parts = data, forward, took - waiting - 2 * data - forward, data, 0, 0, waiting
-            at = writer.PLACES.steps + number % schema.STEPS * _RING.size
-            _RING.pack_into(self._file.map, at, number, ended - took, ended, *parts, number)
+            row = {
+                "index": number,
+                "began_ns": ended - took,
+                "ended_ns": ended,
+                "dataloader_ns": data,
+                "forward_ns": forward,
+                "backward_ns": took - waiting - 2 * data - forward,
+                "optimizer_ns": data,
+                "waiting_ns": waiting,
+                "index_again": number,
+            }
+            STEP.write(self._file.map, PLACES.steps + number % schema.STEPS * STEP.size, row)
 
     def begin(self, call: Call) -> int:
         """Write that a call begins now, and that work which is issued at once is not done; return the call's number in its group."""
@@ -161,26 +173,41 @@ class SimulatedLedger:
     def _put(self, call: Call, group: int, now: int, seq: int, left: int = 0) -> int:
         """Pack one record into its place in the ring."""
         self._index = index = self._index + 1
-        at = self._start + index % schema.RECORDS * _RECORD.size
+        at = self._start + index % schema.RECORDS * RECORD.size
         same = self._same.get(call) or self._describe(call)
-        _RECORD.pack_into(self._file.map, at, index, now, 0, left, seq, call.elements, 0, group, 0, *same, index)
+        row = {**same, "index": index, "entered_ns": now, "left": left, "seq": seq, "group": group, "index_again": index}
+        RECORD.write(self._file.map, at, row)
         self._moved(now)
         return at
 
-    def _describe(self, call: Call) -> Tuple[int, ...]:
-        """Return the fields that are the same in all records of a call, from the site to the flags."""
-        dtype, device, tensors = (self._dtype, self._device, 1) if call.elements else (0, 0, 0)
-        flags = schema.ASYNC if call.is_async else 0
-        self._same[call] = found = (self._site(call.line), 0, call.root, tensors, _OPERATIONS[call.op], dtype, device, flags)
-        return found
+    def _describe(self, call: Call) -> Dict[str, int]:
+        """Return the fields that are the same in all records of a call."""
+        same = {
+            "elements": call.elements,
+            "site": self._site(call.line),
+            "peer": call.root,
+            "op": _OPERATIONS[call.op],
+            "flags": schema.ASYNC if call.is_async else 0,
+        }
+        if call.elements:
+            same.update(tensors=1, dtype=self._dtype, device=self._device)
+        self._same[call] = same
+        return same
 
     def _leave(self, at: int, now: int, state: int) -> None:
         self._word(at + _LEFT, now << 2 | state)
         self._moved(now)
 
     def _phase(self, name: str, times: int, entered: int, left: int, line: Optional[int] = None) -> None:
-        row: Tuple[int, ...] = (times, entered, left << 2 | schema.RETURNED if left else 0, times, self._site(line or LINE), 0, times)
-        _PHASE.pack_into(self._file.map, writer.PLACES.phases + (_PHASES[name] - 1) * _PHASE.size, *row)
+        row = {
+            "stamp": times,
+            "entered_ns": entered,
+            "left": left << 2 | schema.RETURNED if left else 0,
+            "count": times,
+            "site": self._site(line or LINE),
+            "stamp_again": times,
+        }
+        PHASE.write(self._file.map, PLACES.phases + (_PHASES[name] - 1) * PHASE.size, row)
         self._moved(max(entered, left))
 
     def _word(self, at: int, value: int) -> None:

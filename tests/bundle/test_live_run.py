@@ -46,18 +46,19 @@ def test_rank_that_ran_then(tmp_path: Path, child: "subprocess.Popen[bytes]", bu
 def test_ledger_that_is_being_written(tmp_path: Path) -> None:
     """A record that changes between two readings is not taken; the records around it are."""
     from ddp_probe.reading import ledger_file, whole_ledger
+    from ddp_probe.shared import ledger_codec as codec
     from ddp_probe.shared import ledger_schema as schema
 
-    size = schema.layout(schema.RECORD).size
-    start = schema.HEADER_BYTES + schema.TEXT_BYTES + schema.PHASE_ROWS * schema.layout(schema.PHASE).size
+    size = codec.RECORD.size
+    start = schema.HEADER_BYTES + schema.TEXT_BYTES + schema.PHASE_ROWS * codec.PHASE.size
     data = bytearray(start + schema.RECORDS * size)
     head = {"magic": schema.MAGIC, "version": schema.VERSION, "byte_order": schema.BYTE_ORDER, "header_size": schema.HEADER_BYTES, "boot": b""}
-    head.update(text_size=schema.TEXT_BYTES, phase_size=schema.layout(schema.PHASE).size, phases=schema.PHASE_ROWS, record_size=size)
+    head.update(text_size=schema.TEXT_BYTES, phase_size=codec.PHASE.size, phases=schema.PHASE_ROWS, record_size=size)
     head["records"] = schema.RECORDS
-    schema.layout(schema.HEADER).pack_into(data, 0, *(head.get(field.name, 0) for field in schema.HEADER))
+    codec.HEADER.write(data, 0, head)
     for number in (1, 2, 3):
         values = {"index": number, "index_again": number, "op": 18, "peer": -1, "seq": number}
-        schema.layout(schema.RECORD).pack_into(data, start + number * size, *(values.get(field.name, 0) for field in schema.RECORD))
+        codec.RECORD.write(data, start + number * size, values)
     before = bytearray(data)
     before[start + 2 * size + size - 8 : start + 3 * size] = bytes(8)
     found = whole_ledger.parse(ledger_file.quiet(ledger_file.Reading(bytes(data), bytes(before))))

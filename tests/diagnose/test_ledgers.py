@@ -12,7 +12,7 @@ from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import Run
-from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared import ledger_codec as codec
 
 SIZES = (2, 3, 8, 64)
 STEP = "all_reduce 16 float32 at /job/train.py:12"
@@ -199,7 +199,7 @@ def _cut(process: Any, draw: random.Random) -> None:
 
 
 def _torn(process: Any, draw: random.Random) -> None:
-    data, size = bytearray(process.ledger_data), schema.layout(schema.RECORD).size
+    data, size = bytearray(process.ledger_data), codec.RECORD.size
     start = len(data) - 64 * size
     for _ in range(draw.randrange(1, 4)):
         place = draw.randrange(1, 9)

@@ -19,6 +19,7 @@ from schedule import seed
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import own_code
 from ddp_probe.shared import schema as events_of
@@ -117,10 +118,10 @@ def test_the_rank_that_left_the_sequence_is_named(tmp_path: Path) -> None:
 
 def _at_full_size(data: bytes) -> bytes:
     """Return a ledger with the areas that a rank makes."""
-    head = dict(zip([field.name for field in schema.HEADER], schema.layout(schema.HEADER).unpack_from(data)))
-    small, full, size = schema.places(head), schema.places(schema.SIZES), schema.layout(schema.RECORD).size
+    head = codec.HEADER.read(data)
+    small, full, size = codec.places(head), codec.PLACES, codec.RECORD.size
     made = bytearray(full.end)
-    schema.layout(schema.HEADER).pack_into(made, 0, *{**head, **schema.SIZES}.values())
+    codec.HEADER.write(made, 0, {**head, **codec.SIZES})
     made[schema.HEADER_BYTES : schema.HEADER_BYTES + head["text_used"]] = data[schema.HEADER_BYTES : schema.HEADER_BYTES + head["text_used"]]
     for at in range(small.records, small.end, size):
         place = full.records + int.from_bytes(data[at : at + 8], sys.byteorder) % schema.RECORDS * size

@@ -10,9 +10,9 @@ import pytest
 
 from ddp_probe.reading import ledger_file, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.traced.record.ledger_memory import PLACES, Author, LedgerFile, create, word
-
-_RECORD = schema.layout(schema.RECORD)
+from ddp_probe.shared.ledger_codec import HEADER, PHASE, PLACES, RowCodec
+from ddp_probe.shared.ledger_codec import RECORD as _RECORD
+from ddp_probe.traced.record.ledger_memory import Author, LedgerFile, create
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def written(tmp_path: Path) -> Any:
     for number, left in ((1, 900 << 2 | schema.RETURNED), (2, 0), (3, 950 << 2)):
         values = (number, 800 + number, 0, left, number, 16, 0, group, 0, site, 0, -1, 1, 1, dtype, 0, schema.ASYNC if number == 3 else 0, number)
         _RECORD.pack_into(file.map, PLACES.records + number * _RECORD.size, *values)
-    schema.layout(schema.PHASE).pack_into(file.map, PLACES.phases, 5, 700, 0, 5, site, 0, 5)
+    PHASE.pack_into(file.map, PLACES.phases, 5, 700, 0, 5, site, 0, 5)
     yield file
     file.close()
 
@@ -36,19 +36,20 @@ def _data(file: LedgerFile) -> bytes:
 
 def _path(file: LedgerFile) -> str:
     """Return the path of the file, which has everything in it that the memory has: these tests store records without a time."""
-    file.words[word("moved_ns")] += 1
+    file.words[HEADER.word("moved_ns")] += 1
     file.flush()
     return file.path
 
 
-@pytest.mark.parametrize("fields", [schema.HEADER, schema.TEXT, schema.RECORD, schema.PHASE])
+@pytest.mark.parametrize("fields", [area.fields for area in schema.AREAS])
 def test_native_layout_is_the_standard_one(fields: Any) -> None:
     """No area has padding, so a reader of another machine finds each field where the writer has put it."""
-    assert {schema.layout(fields, order).size for order in "@<>="} == {schema.layout(fields).size}
-    assert schema.layout(fields).size % 8 == 0
+    native = RowCodec(fields)
+    assert {RowCodec(fields, order).size for order in "@<>="} == {native.size}
+    assert native.size % 8 == 0
     for field in fields:
-        assert schema.offset(fields, field.name) % min(8, schema.layout([field], "=").size) == 0
-    assert schema.layout(schema.HEADER).size <= schema.HEADER_BYTES
+        assert native.offset(field.name) % min(8, native.single(field.name).size) == 0
+    assert HEADER.size <= schema.HEADER_BYTES
 
 
 @pytest.mark.parametrize("codes", [schema.OPERATIONS, schema.PHASES, schema.STATES, schema.FLAGS, schema.TEXTS])
@@ -173,8 +174,8 @@ def test_a_record_that_came_between_two_readings_waits_for_the_next(written: Led
 def test_the_other_byte_order_is_read(written: LedgerFile) -> None:
     """A header written on a machine of the other byte order gives the same numbers."""
     order = ">" if schema.BYTE_ORDER.to_bytes(4, "little") == _data(written)[12:16] else "<"
-    values = schema.layout(schema.HEADER).unpack_from(_data(written))
-    found = whole_ledger.parse(schema.layout(schema.HEADER, order).pack(*values) + b"\0" * 500_000)
+    values = HEADER.unpack_from(_data(written))
+    found = whole_ledger.parse(RowCodec(schema.HEADER, order).packed(HEADER.named(values)) + b"\0" * 500_000)
     assert found.header is not None
     assert (found.header.rank, found.header.pid) == (3, os.getpid())
 

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddp_probe.reading import ledger_file, ledger_text, rank_ledger, whole_ledger
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.errors import ProbeError
 
 _CALLS = ["ledger 0-1 all_reduce 4 float32 at t.py:3 x4", "ledger 0 all_reduce 4 float32 at t.py:3 open", "ledger 1 barrier at t.py:9 open"]
-_SEQ = schema.offset(schema.RECORD, "seq")
+_SEQ = codec.RECORD.offset("seq")
 _REPORT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
@@ -42,8 +43,8 @@ def test_records_with_far_numbers(tmp_path: Path, clean_env: Callable[..., Dict[
     """Two ledgers whose records are two hundred billion apart are read in seconds; what is between them is in no file."""
     written = ledger_text.written(_CALLS)
     far = bytearray(written[1])
-    size = schema.layout(schema.RECORD).size
-    (places,) = struct.unpack_from("=I", far, schema.offset(schema.HEADER, "records"))
+    size = codec.RECORD.size
+    places = codec.HEADER.read_field(far, 0, "records")
     for place in range(8):
         at = len(far) - (places - place) * size + _SEQ
         (seq,) = struct.unpack_from("=Q", far, at)
@@ -76,7 +77,7 @@ def test_a_group_of_all_ranks_there_could_be() -> None:
 
 
 _VALID = ledger_text.written(_CALLS)[0]
-_FIELDS = [schema.offset(schema.HEADER, field.name) for field in schema.HEADER]
+_FIELDS = [codec.HEADER.offset(field.name) for field in schema.HEADER]
 
 
 @settings(max_examples=300, deadline=None)

@@ -11,6 +11,7 @@ import pytest
 
 from ddp_probe.reading import ledger_file, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.reading.load_run import load
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import watched_files
 
@@ -54,11 +55,11 @@ def test_no_byte_is_lost() -> None:
 def test_what_is_torn_stays_torn() -> None:
     """Records that are not believed, unknown codes and a cut end are in the text as they are in the file."""
     (data,) = ledger_text.written(["ledger 0 all_reduce 16 float32 at /job/train.py:12 x200", "ledger 0 validate open"]).values()
-    draw, first = random.Random(5), len(data) - 256 * schema.layout(schema.RECORD).size
+    draw, first = random.Random(5), len(data) - 256 * codec.RECORD.size
     for _ in range(40):
         changed = bytearray(data)
         for _ in range(9):
-            changed[draw.randrange(first - schema.PHASE_ROWS * schema.layout(schema.PHASE).size, len(data))] = draw.randrange(256)
+            changed[draw.randrange(first - schema.PHASE_ROWS * codec.PHASE.size, len(data))] = draw.randrange(256)
         cut = bytes(changed[: draw.randrange(first, len(data) + 1)])
         back = whole_ledger.parse(ledger_file.as_lines(cut).encode())
         assert back == whole_ledger.parse(cut)

@@ -12,7 +12,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.reading import fold, ledger_file, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import Run
-from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared import ledger_codec as codec
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "jobs"), str(TESTS / "hangs")]
@@ -109,12 +109,11 @@ def test_a_phase_that_ended_later_is_open() -> None:
 def test_a_call_that_was_issued_is_not_over() -> None:
     """A call that returned work is issued and not waited for, although its work ended and was waited for after the moment."""
     (data,) = ledger_text.written(["ledger 0 all_reduce 4 float32 at a.py:1 async takes 30000"]).values()
-    head = dict(zip([field.name for field in schema.HEADER], schema.layout(schema.HEADER).unpack_from(data)))
-    row, changed = schema.layout(schema.RECORD), bytearray(data)
-    place = schema.places(head).records + row.size
-    values = dict(zip([field.name for field in schema.RECORD], row.unpack_from(changed, place)))
-    values["waited_ns"] = values["entered_ns"] + 25 * 10**9
-    row.pack_into(changed, place, *values.values())
+    head = codec.HEADER.read(data)
+    changed = bytearray(data)
+    place = codec.places(head).records + codec.RECORD.size
+    entered = codec.RECORD.read_field(changed, place, "entered_ns")
+    codec.RECORD.write_field(changed, place, "waited_ns", entered + 25 * 10**9)
     (record,) = whole_ledger.parse(rank_ledger.as_of("x", bytes(changed), _ENDED) or b"", "x").records
     assert (record.state, record.is_async, record.waited_ns) == ("open", True, 0)
     assert record.left_ns == record.entered_ns

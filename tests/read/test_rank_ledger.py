@@ -10,6 +10,7 @@ import pytest
 from ddp_probe.reading import folded_ledger, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 
 LINES = [
@@ -79,7 +80,7 @@ def test_no_ledger_is_an_error(tmp_path: Path) -> None:
     foreign = LoggedProcess("a.jsonl")
     foreign.pid = 8
     head = bytearray(whole)
-    at = schema.offset(schema.HEADER, "pid")
+    at = codec.HEADER.offset("pid")
     head[at : at + 4] = (7).to_bytes(4, "little")
     foreign.ledger_file, foreign.ledger_data = "a.ledger", bytes(head)
     assert foreign.ledger is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Iterator, Set, Tuple
 
 _TRACED = ("activation", "traced")
-_WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump", "writev", "pwritev", "pack_into", "mmap"}
+_WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump", "writev", "pwritev", "pack_into", "write_field", "mmap"}
 _WRITES |= {"send", "sendall", "sendto", "sendmsg", "sendfile", "connect", "create_connection", "symlink", "setxattr", "posix_spawn", "Popen"}
 _ALLOWED = {
     ("traced/record/chain.py", "self._proxy_to_logger"),
@@ -15,11 +15,10 @@ _ALLOWED = {
     ("traced/record/recorder.py", "rows_logger(whole).write"),
     ("traced/record/ledger_memory.py", "os.pwrite"),  # the ledger's memory, into its file
     ("traced/record/ledger_memory.py", "mmap.mmap"),  # that memory
-    ("traced/record/ledger_memory.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
-    ("traced/record/ledger_memory.py", "struct.pack_into"),  # a number
-    ("traced/record/ledger_memory.py", "_ENTRY.pack_into"),  # the numbers of a text
+    ("traced/record/ledger_memory.py", "HEADER.write"),  # numbers
+    ("traced/record/ledger_memory.py", "HEADER.write_field"),  # a number
     ("traced/record/ledger_memory.py", "self.map[]"),  # a text, masked
-    ("traced/ledger/groups.py", "self._layout.pack_into"),  # numbers
+    ("traced/ledger/groups.py", "SUM.pack_into"),  # numbers
     ("traced/record/files.py", "os.symlink"),  # the run's name
     ("traced/record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
     ("traced/remedies/atomic_save.py", "os.setxattr"),  # of the job's own checkpoint

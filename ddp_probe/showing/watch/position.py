@@ -8,14 +8,14 @@ from ddp_probe.reading import alive, log_lines, rank_ledger, rank_stacks, whole_
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.reading.whole_ledger import Group, Header, Ledger, LedgerSite, Phase, Record
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import LedgerBytes
 from ddp_probe.shared.regular_files import open_unbuffered
 from ddp_probe.showing.watch import watched_files
 
 KEPT = 32
 """How many of the last records are read; a power of two."""
-
-_HEADER = [field.name for field in schema.HEADER]
 
 
 class _Known(NamedTuple):
@@ -71,43 +71,36 @@ def _last_bytes(file: int, head: bytes) -> Tuple[bytes, Optional[bytes]]:
 class _Areas:
     """The places of a file's areas, and the number of its newest record."""
 
-    def __init__(self, file: int, head: bytes, order: str, fields: Dict[str, int]) -> None:
+    def __init__(self, file: int, data: bytes, opened: LedgerBytes) -> None:
         self._file = file
-        self._head = head
-        self._order = "big" if order == ">" else "little"
-        self._texts_at, self._texts = fields["header_size"], -(-fields["text_used"] // 8) * 8
-        at = schema.places(fields)
-        self._phases_at, self._passes_at, self._records_at = at.phases, at.passes, at.records
-        self._size, self._count = fields["record_size"], fields["records"]
-        self.end = at.end
+        self._data = data
+        self._head, self._header, self._record = opened.head, opened.header, opened.codec(schema.RECORD_AREA)
+        self._texts = -(-opened.head["text_used"] // 8) * 8
+        self._at = opened.at
+        self._size, self._count = opened.head["record_size"], opened.head["records"]
         self._newest = self._last_record()
 
     @classmethod
-    def of(cls, file: int, head: bytes) -> "Optional[_Areas]":
-        """Return the areas, or None if the header is not of this version, or an area is missing."""
-        order = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}.get(head[12:16], "")
-        if head[:8] != schema.MAGIC or not order or len(head) < schema.HEADER_BYTES:
+    def of(cls, file: int, data: bytes) -> "Optional[_Areas]":
+        """Return the areas of a file with this header, or None if it is not of this version, or an area is missing."""
+        opened = codec.opened(data) if len(data) >= schema.HEADER_BYTES else None
+        if opened is None or not _usual(opened.head) or opened.at.end > os.fstat(file).st_size:
             return None
-        fields = dict(zip(_HEADER, schema.layout(schema.HEADER, order).unpack_from(head)))
-        if not _usual(fields):
-            return None
-        areas = cls(file, head, order, fields)
-        return areas if areas.end <= os.fstat(file).st_size else None
+        return cls(file, data, opened)
 
     def image(self) -> bytes:
         """Return the bytes of a ledger that holds the last records alone."""
-        return b"".join((self._small_header(), os.pread(self._file, self._texts, self._texts_at), self._rows(), self._last_records()))
+        texts = os.pread(self._file, self._texts, self._head["header_size"])
+        return b"".join((self._small_header(), texts, self._rows(), self._last_records()))
 
     def _small_header(self) -> bytes:
-        head = bytearray(self._head)
-        for name, value in (("text_size", self._texts), ("passes", 0), ("records", KEPT)):
-            at = schema.offset(schema.HEADER, name)
-            head[at : at + 4] = value.to_bytes(4, "big" if self._order == "big" else "little")
-        return bytes(head)
+        data = bytearray(self._data)
+        self._header.write(data, 0, {**self._head, "text_size": self._texts, "passes": 0, "records": KEPT})
+        return bytes(data)
 
     def _rows(self) -> bytes:
         """Return the phases, the sums and the steps."""
-        return os.pread(self._file, self._passes_at - self._phases_at, self._phases_at)
+        return os.pread(self._file, self._at.passes - self._at.phases, self._at.phases)
 
     def _last_records(self) -> bytes:
         """Return the last records, each at the place that it has in the smaller ring."""
@@ -119,7 +112,7 @@ class _Areas:
         return data[turn:] + data[:turn]
 
     def _records(self, begin: int, count: int) -> bytes:
-        return os.pread(self._file, count * self._size, self._records_at + begin * self._size) if count else b""
+        return os.pread(self._file, count * self._size, self._at.records + begin * self._size) if count else b""
 
     def _last_record(self) -> int:
         """Return the number of the newest record: places of the present round hold consecutive numbers, the rest older ones."""
@@ -131,8 +124,8 @@ class _Areas:
         return start + low
 
     def _number(self, place: int) -> int:
-        word = os.pread(self._file, 8, self._records_at + place * self._size)
-        return int.from_bytes(word, "big" if self._order == "big" else "little")
+        word = os.pread(self._file, 8, self._at.records + place * self._size)
+        return self._record.read_field(word, 0, "index") if len(word) == 8 else 0  # Somebody may cut the file short meanwhile.
 
 
 def _usual(fields: Dict[str, int]) -> bool:
@@ -141,12 +134,12 @@ def _usual(fields: Dict[str, int]) -> bool:
         fields["version"] in schema.READS,
         fields["header_size"] == schema.HEADER_BYTES,
         fields["text_used"] <= fields["text_size"] <= 1 << 24,
-        fields["phase_size"] == schema.layout(schema.PHASE).size,
+        fields["phase_size"] == codec.SIZES["phase_size"],
         max(fields[name] for name in ("phases", "sums", "steps", "passes")) <= 1 << 10,
-        fields["sum_size"] in (0, schema.SIZES["sum_size"]),
-        fields["step_size"] in (0, schema.SIZES["step_size"]),
-        fields["pass_size"] in (0, schema.SIZES["pass_size"]),
-        fields["record_size"] == schema.layout(schema.RECORD).size,
+        fields["sum_size"] in (0, codec.SIZES["sum_size"]),
+        fields["step_size"] in (0, codec.SIZES["step_size"]),
+        fields["pass_size"] in (0, codec.SIZES["pass_size"]),
+        fields["record_size"] == codec.SIZES["record_size"],
         fields["records"] >= KEPT and fields["records"] & (fields["records"] - 1) == 0,
     ]
     return all(sizes)
@@ -157,7 +150,6 @@ NO_LEDGER = "no ledger"
 OVER = (GONE, ENDED, FAILED)
 """States of a process that does not run any more."""
 
-_COLLECTIVES = frozenset(code.name for code in schema.OPERATIONS if code.code < schema.POINT_TO_POINT)
 _BACKWARD = "backward"
 _QUIET = int(3e9)  # Nanoseconds without a move, after which it is asked whether an exception has ended the program.
 
@@ -213,7 +205,7 @@ def of(ledger: Ledger, ended_at: float) -> Optional[Position]:
         number=call.seq if call is not None else 0,
         waits=waits,
         group=call.group if call is not None else None,
-        peer=call.peer if call is not None and call.op not in _COLLECTIVES else -1,
+        peer=call.peer if call is not None and call.op not in schema.COLLECTIVES else -1,
         site=site,
         since_ns=since,
         seconds=max(0.0, _now(head, state, ended_at) - since) / 1e9 if since else 0.0,

@@ -3,26 +3,24 @@
 import json
 import os
 import resource
-import struct
-import sys
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import settings
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.birth import ancestors, is_alive, is_paused
 from ddp_probe.traced.hangs.places import Whereabouts, place, stood
-from ddp_probe.traced.record.ledger_memory import MEMORY, size
+from ddp_probe.traced.record.ledger_memory import MEMORY
 
 _LINK = "/memfd:%s" % MEMORY
 _STANDS = 1_000_000_000
 """Nanoseconds without a movement, after which a process should have written its file itself."""
 _ROOM = 256
 """A launcher that may open fewer files than this and those that it holds is left alone."""
-_HEADER = schema.layout(schema.HEADER)
-_NAMES = [field.name for field in schema.HEADER]
-_BEAT, _BEAT_AT = struct.Struct("@I"), schema.offset(schema.HEADER, "beat")
+_HEADER, _SIZE = codec.HEADER, codec.PLACES.end
+_BEAT, _BEAT_AT = _HEADER.single("beat"), _HEADER.offset("beat")
 _SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _Ident = Tuple[int, int]
@@ -62,18 +60,18 @@ class Held:
     def catch_up(self, path: str) -> None:
         """Write into the file what a process has written that cannot do so itself, since it is stopped, or native code holds the GIL."""
         memory = self._held.get(path)
-        data = self.read(path, size(), 0)
-        if memory is not None and len(data) == size() and time.monotonic_ns() - _moved(data) > _STANDS:
+        data = self.read(path, _SIZE, 0)
+        if memory is not None and len(data) == _SIZE and time.monotonic_ns() - _moved(data) > _STANDS:
             with suppress(OSError):
                 _write(path, memory.of_file, data)
 
     def save(self, path: str) -> None:
         """Write into the file what a process had written that is no more, and let go of its memory."""
         memory = self._held.get(path)
-        data = self.read(path, size(), 0)
+        data = self.read(path, _SIZE, 0)
         self._held[path] = None
         with suppress(OSError):
-            if memory is not None and len(data) == size():
+            if memory is not None and len(data) == _SIZE:
                 os.close(memory.fd)
                 _write(path, memory.of_file, data)
 
@@ -136,10 +134,7 @@ def _apart_from_beat(data: bytes) -> Tuple[bytes, bytes]:
 
 
 def _moved(data: bytes) -> int:
-    moved, made = (
-        int.from_bytes(data[at : at + 8], sys.byteorder) for at in (schema.offset(schema.HEADER, name) for name in ("moved_ns", "mono_ns"))
-    )
-    return moved or made
+    return _HEADER.read_field(data, 0, "moved_ns") or _HEADER.read_field(data, 0, "mono_ns")
 
 
 def _ident(fd: int) -> _Ident:
@@ -151,7 +146,7 @@ def _who(data: bytes) -> Tuple[int, ...]:
     """Return what tells one process's ledger from another's."""
     if len(data) < _HEADER.size:
         return ()
-    head = dict(zip(_NAMES, _HEADER.unpack_from(data)))
+    head = _HEADER.read(data)
     return head["pid"], head["born"], head["mono_ns"]
 
 
@@ -164,8 +159,8 @@ _FIRST_LINE = 1 << 16
 _SLACK = 1_000_000_000  # Nanoseconds; a rank reads its ledger and the clock one after another.
 _LOOKS = 3
 """How often the folder is listed again after it has changed: two changes may have one time."""
-_TIMES = struct.Struct("@QQ")
-_TIMES_AT = schema.offset(schema.HEADER, "mono_ns")  # moved_ns follows it.
+_TIMES = codec.RowCodec([field for field in schema.HEADER if field.name in ("mono_ns", "moved_ns")])
+_TIMES_AT = _HEADER.offset("mono_ns")  # moved_ns follows it.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -186,8 +181,9 @@ class Owner(NamedTuple):
     def moved(self) -> int:
         """Return when it has moved last, in nanoseconds of the monotonic clock; 0 if the file cannot be read."""
         data = self._read(_TIMES.size, _TIMES_AT)
-        made, moved = _TIMES.unpack(data) if len(data) == _TIMES.size else (0, 0)
-        return int(moved or made)
+        if len(data) < _TIMES.size:
+            return 0
+        return _TIMES.read_field(data, 0, "moved_ns") or _TIMES.read_field(data, 0, "mono_ns")
 
     def is_paused(self) -> bool:
         """Tell whether the kernel lets the process not run."""
@@ -200,7 +196,7 @@ class Owner(NamedTuple):
         times, beat = self._memory(_TIMES.size, _TIMES_AT), self._memory(_BEAT.size, _BEAT_AT)
         if len(times) < _TIMES.size or len(beat) < _BEAT.size or not any(beat):
             return 0.0
-        woken = int(_TIMES.unpack(times)[0]) + (int(_BEAT.unpack(beat)[0]) + 1) * schema.BEAT_NS
+        woken = _TIMES.read_field(times, 0, "mono_ns") + (int(_BEAT.unpack(beat)[0]) + 1) * schema.BEAT_NS
         return max(0.0, (time.monotonic_ns() - woken) / 1e9)
 
     def _memory(self, count: int, at: int) -> bytes:
@@ -214,8 +210,8 @@ class Owner(NamedTuple):
 
     def whole(self) -> bytes:
         """Return the file as it is now; empty if it is not whole."""
-        data = self._read(size(), 0)
-        return data if len(data) == size() else b""
+        data = self._read(_SIZE, 0)
+        return data if len(data) == _SIZE else b""
 
     def _read(self, count: int, at: int) -> bytes:
         data = self.held.read(self.path, count, at) if self.held is not None else b""
@@ -333,7 +329,7 @@ def _owner(path: str) -> Optional[Owner]:
     data = _read(path, _HEADER.size, 0)
     if len(data) < _HEADER.size:
         return None
-    row = dict(zip((field.name for field in schema.HEADER), _HEADER.unpack(data)))
+    row = _HEADER.read(data)
     known = (row["magic"], row["version"], row["byte_order"]) == (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER)
     return Owner(path, _rank(path, row["rank"]), row["world_size"], row["pid"], row["born"]) if known else None
 

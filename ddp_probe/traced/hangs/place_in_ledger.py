@@ -1,18 +1,15 @@
 """The position of a process, from its ledger, and when and how often its standstill is reported."""
 
 import json
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema, schema
-from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile
+from ddp_probe.shared.ledger_codec import PHASE, PLACES, RECORD, NamedRow
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 
-_RECORD = ledger_schema.layout(ledger_schema.RECORD)
-_PHASE = ledger_schema.layout(ledger_schema.PHASE)
 _OPERATIONS = ledger_schema.names(ledger_schema.OPERATIONS)
 _PHASES = ledger_schema.names(ledger_schema.PHASES)
 _BACKWARD = next(code for code, name in _PHASES.items() if name == "backward")
-
-Row = Dict[str, Any]
 
 
 class OwnPosition(NamedTuple):
@@ -44,34 +41,34 @@ def phase_and_step(file: LedgerFile) -> Tuple[str, Optional[int]]:
     return _PHASES.get(during[0], "") if during is not None else "", step
 
 
-def open_call(data: Any) -> Optional[Row]:
+def open_call(data: Any) -> Optional[NamedRow]:
     """Return the newest call of the job that has not returned, or whose work is being waited for."""
     return max((row for row in records(data) if _is_open(row)), key=lambda row: int(row["index"]), default=None)
 
 
-def open_phase(data: Any) -> Optional[Tuple[int, Row]]:
+def open_phase(data: Any) -> Optional[Tuple[int, NamedRow]]:
     """Return the phase that was entered last and is open, with its code."""
     return max((row for row in _phases(data) if not row[1]["left"]), key=lambda row: int(row[1]["entered_ns"]), default=None)
 
 
-def records(data: Any) -> Iterator[Row]:
+def records(data: Any) -> Iterator[NamedRow]:
     """Yield every whole record of a ledger, in the order of its ring."""
-    for at in range(PLACES.records, PLACES.records + ledger_schema.RECORDS * _RECORD.size, _RECORD.size):
-        row = dict(zip((field.name for field in ledger_schema.RECORD), _RECORD.unpack_from(data, at)))
+    for at in range(PLACES.records, PLACES.end, RECORD.size):
+        row = RECORD.read(data, at)
         if 0 != row["index"] == row["index_again"]:
             yield row
 
 
-def _is_open(row: Row) -> bool:
+def _is_open(row: NamedRow) -> bool:
     """Return whether a call of the job has not returned, or its work is being waited for."""
     if row["flags"] & ledger_schema.INNER or row["left"] & 3 != ledger_schema.OPEN:
         return False
     return not row["left"] or row["waited_ns"] > 0
 
 
-def _phases(data: Any) -> Iterator[Tuple[int, Row]]:
+def _phases(data: Any) -> Iterator[Tuple[int, NamedRow]]:
     for code in _PHASES:
-        row = dict(zip((field.name for field in ledger_schema.PHASE), _PHASE.unpack_from(data, PLACES.phases + (code - 1) * _PHASE.size)))
+        row = PHASE.read(data, PLACES.phases + (code - 1) * PHASE.size)
         if 0 != row["stamp"] == row["stamp_again"]:
             yield code, row
 

@@ -3,19 +3,17 @@
 import json
 import os
 import signal
-import struct
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall, departure
 from ddp_probe.shared.ours import ours
 from ddp_probe.shared.own_code import foreign, task, waits_for_buffers, waits_for_its_processes
 from ddp_probe.traced.hangs.place_in_ledger import open_call, open_phase, records
 
-_ENTRY = schema.layout(schema.TEXT)
 _OPERATIONS = schema.names(schema.OPERATIONS)
 _PHASES = schema.names(schema.PHASES)
-_USED = struct.Struct("@Q")
 _MOST = 4
 _NO_CALL = "in no collective"
 _LONG = ("validate", "test", "checkpoint", "save", "load")
@@ -208,13 +206,8 @@ def _is_queued(data: bytes, last: Optional[Dict[str, Any]]) -> bool:
 
 def text_of(data: bytes, number: int) -> str:
     """Return the text that has this number; empty if there is none."""
-    at = schema.HEADER_BYTES
-    (used,) = _USED.unpack_from(data, schema.offset(schema.HEADER, "text_used"))
-    end = at + min(used, schema.TEXT_BYTES)
-    while number and at + _ENTRY.size <= end:
-        length, _, found = _ENTRY.unpack_from(data, at)
-        at += _ENTRY.size
-        if found == number:
-            return data[at : min(at + length, end)].decode("utf-8", "replace")
-        at += -(-length // 8) * 8
+    begin, used = schema.HEADER_BYTES, codec.HEADER.read_field(data, 0, "text_used")
+    for known, _, text in codec.texts(data, begin, begin + min(used, schema.TEXT_BYTES)):
+        if known == number:
+            return text.decode("utf-8", "replace")
     return ""

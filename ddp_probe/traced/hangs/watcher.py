@@ -10,6 +10,7 @@ import time
 from typing import Any, Optional, Set, Tuple
 
 from ddp_probe.shared import schema, settings, threads
+from ddp_probe.shared.ledger_codec import HEADER
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.call_site import MainThread, thread_stacks
 from ddp_probe.traced.facts.plain_values import values_of_main_thread
@@ -18,7 +19,7 @@ from ddp_probe.traced.hangs.place_in_ledger import Hang, standing
 from ddp_probe.traced.hangs.standstill import Unled
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.record import Recorder
-from ddp_probe.traced.record.ledger_memory import LedgerFile, word
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 from ddp_probe.traced.session import Session
 
 _INTERVAL = 1.0
@@ -28,7 +29,7 @@ _PARTS = 4
 """The thread wakes after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
 _LOOKS = 5
 """How often the folder of requests is read again after it has changed: two changes may have one time."""
-_MOVED, _MADE = word("moved_ns"), word("mono_ns")
+_MOVED, _MADE = HEADER.word("moved_ns"), HEADER.word("mono_ns")
 _ASK, _REQUEST = "ask", "stacks."
 
 

@@ -8,6 +8,7 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import HEADER, PLACES, RECORD
 from ddp_probe.shared.ours import must_pass, ours
 from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.groups import Groups, Known, Numbers, Row, Sums, count_call
@@ -15,7 +16,7 @@ from ddp_probe.traced.ledger.sites import ITEM_BITS, LINE, SIGNAL, finder
 from ddp_probe.traced.patching import Switch
 from ddp_probe.traced.patching.code_swap import Hooks
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 CALL = 0
 """What an outermost call of torch.distributed is among the frames; a phase is its code."""
@@ -87,10 +88,9 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     modes = getattr(sys.modules.get("torch._C"), "_len_torch_function_stack", None) or int  # int() is 0: torch before 2.0 has no modes
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
     place_of = finder(file, with_items=True)
-    layout = schema.layout(schema.RECORD)
-    pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
-    left = schema.offset(schema.RECORD, "left") // 8
-    mapped, words, moved = file.map, file.words, word("moved_ns")
+    pack, size, start, mask = RECORD.pack_into, RECORD.size, PLACES.records, schema.RECORDS - 1
+    left = RECORD.word("left")
+    mapped, words, moved = file.map, file.words, HEADER.word("moved_ns")
     clock, by_id, frame_of = time.monotonic_ns, groups.by_id, sys._getframe
     number: Callable[[], int] = itertools.count(1).__next__
     about_groups = Numbers()

@@ -8,11 +8,11 @@ from collections import Counter
 from hashlib import blake2b
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ddp_probe.shared import ledger_schema
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import PLACES, SUM
 from ddp_probe.shared.masks import masked
 from ddp_probe.traced.facts.process_groups import group_backends, group_description, held, is_group
-from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _WRAP = (1 << 64) - 1
 _Key = Tuple[int, int, int]
@@ -27,7 +27,6 @@ class Sums:
 
     def __init__(self, mapped: Any) -> None:
         self._map = mapped
-        self._layout = schema.layout(schema.SUM)
         self._rest: _Key = (0, 0, 0)
         self.rows: Dict[_Key, Row] = {self._rest: _empty(0)}
 
@@ -42,8 +41,8 @@ class Sums:
     def put(self) -> None:
         """Copy the rows into the memory of the ledger."""
         for place, ((op, group, site), ((calls, inside, longest, entered, _), _)) in enumerate(list(self.rows.items())):
-            at = PLACES.sums + place * self._layout.size
-            self._layout.pack_into(self._map, at, op, group, site, 0, calls, inside, longest, entered & _WRAP)
+            at = PLACES.sums + place * SUM.size
+            SUM.pack_into(self._map, at, op, group, site, 0, calls, inside, longest, entered & _WRAP)
 
 
 def _empty(op: int) -> Row:
@@ -131,7 +130,7 @@ class Groups:
     def _add(self, group: Any, ranks: Tuple[int, ...]) -> None:
         self._created[ranks] += 1
         nth = self._created[ranks]
-        number = self._file.text(ledger_schema.GROUP, _described(group, ranks, nth))
+        number = self._file.text(schema.GROUP, _described(group, ranks, nth))
         self.by_id[id(group)] = Known(number, ranks, weakref.ref(group))
 
 

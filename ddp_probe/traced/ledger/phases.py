@@ -6,6 +6,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import HEADER, PASS, PHASE, PLACES, STEP
 from ddp_probe.shared.ours import must_pass, ours
 from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.calls import Frames, Here, LedgerThread, broken
@@ -14,14 +15,14 @@ from ddp_probe.traced.ledger.sites import LINE, finder
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks
 from ddp_probe.traced.patching.woven import Given
-from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _ROWS = schema.PHASE_ROWS + 1
 _own = object.__getattribute__  # A class of the job's may answer for its attributes.
-_CODES = {code.name: code.code for code in schema.PHASES}
-BACKWARD = _CODES["backward"]
+CODES = schema.codes(schema.PHASES)
+BACKWARD = CODES["backward"]
 _NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "validate", "test")
-_DATA, _FORWARD, OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (_CODES[name] for name in _NAMES)
+_DATA, _FORWARD, OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (CODES[name] for name in _NAMES)
 
 
 _OpenStep = Tuple[int, int, int, List[int], Optional[LedgerThread]]
@@ -34,8 +35,7 @@ class StepRing:
 
     def __init__(self, mapped: Any) -> None:
         self._map = mapped
-        layout = schema.layout(schema.STEP)
-        self._pack, self._size = layout.pack_into, layout.size
+        self._pack, self._size = STEP.pack_into, STEP.size
         self.step: _OpenStep = (1, 0, 0, [0] * _ROWS, None)
 
     def end(self, thread: LedgerThread, now: int, waited: int) -> None:
@@ -62,7 +62,6 @@ class StepRing:
 
 # Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count.
 
-CODES = {code.name: code.code for code in schema.PHASES}
 _Token = Tuple[LedgerThread, int, int, int, int]
 """A thread that is in a phase, since when, how long it had waited by then; the number of its pass and where that is, in words."""
 _Inside = Dict[LedgerThread, _Token]
@@ -147,14 +146,10 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
     """
     place_of = finder(file)
-    layout = schema.layout(schema.PHASE)
-    pack, size, start = layout.pack_into, layout.size, PLACES.phases
-    left, counted = [schema.offset(schema.PHASE, name) // 8 for name in ("left", "count")]
-    mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
-    passes = schema.layout(schema.PASS)
-    pack_pass, pass_size, pass_start, mask = passes.pack_into, passes.size, PLACES.passes, schema.PASSES - 1
-    pass_left = schema.offset(schema.PASS, "left") // 8
-    pack_flags, flags_at = schema.layout(schema.PASS[-2:-1]).pack_into, schema.offset(schema.PASS, "flags")
+    pack, size, start, left, counted = PHASE.pack_into, PHASE.size, PLACES.phases, PHASE.word("left"), PHASE.word("count")
+    mapped, words, moved, clock, frame_of = file.map, file.words, HEADER.word("moved_ns"), time.monotonic_ns, sys._getframe
+    pack_pass, pass_size, pass_start, mask = PASS.pack_into, PASS.size, PLACES.passes, schema.PASSES - 1
+    pass_left, flags_at, pack_flags = PASS.word("left"), PASS.offset("flags"), PASS.single("flags").pack_into
     pass_number: Callable[[], int] = itertools.count(1).__next__
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 

@@ -16,6 +16,7 @@ import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_codec import HEADER, RECORD
 from ddp_probe.shared.ours import must_pass, ours, suppress
 from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign, framework
@@ -25,13 +26,12 @@ from ddp_probe.traced.ledger.groups import Row, add_wait
 from ddp_probe.traced.patching import Entry, Switch, Target
 from ddp_probe.traced.patching.code_swap import hide, leave
 from ddp_probe.traced.patching.slot import MISSING, Slot, locate
-from ddp_probe.traced.record.ledger_memory import LedgerFile, word
+from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _MODULE = "torch._C._distributed_c10d"
 METHODS = ("wait", "is_completed", "get_future")
 """The methods of a work that are watched."""
-_LEFT, _WAITED = (schema.offset(schema.RECORD, name) // 8 for name in ("left", "waited_ns"))
-_MOVED = word("moved_ns")
+_LEFT, _WAITED, _MOVED = RECORD.word("left"), RECORD.word("waited_ns"), HEADER.word("moved_ns")
 
 
 _TORCHS_OWN = ("torch.distributed.distributed_c10d", "torch.distributed.c10d_logger")

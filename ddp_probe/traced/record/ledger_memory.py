@@ -12,26 +12,25 @@ import fcntl
 import json
 import mmap
 import os
-import struct
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import threads
+from ddp_probe.shared.ledger_codec import HEADER, NEW, PLACES, text_entry
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.record.files import few_descriptors, umask
 from ddp_probe.traced.record.render import render, through
 
 _TRIES = 100
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_ENTRY = schema.layout(schema.TEXT)
 _MOST_CHARACTERS = 2_000
 _PATIENCE = 0.2
 _NONE = 0
-_BEAT, _MOST_BEATS = schema.offset(schema.HEADER, "beat"), (1 << 32) - 1
+_MOST_BEATS = (1 << 32) - 1
 _PAGE = 4096
 _SEALS = 1033, 0x1 | 0x2 | 0x4  # F_ADD_SEALS: F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW. Python 3.8 names them if its libc did.
-_MADE = schema.offset(schema.HEADER, "mono_ns") // 8
+_MADE = HEADER.word("mono_ns")
 MEMORY = "ddp_probe_ledger"
 """The name of the memory, by which /proc/PID/fd tells it from others."""
 
@@ -48,19 +47,6 @@ class Author(NamedTuple):
     host: str
 
 
-PLACES = schema.places(schema.SIZES)
-
-
-def size() -> int:
-    """Return the bytes of a file."""
-    return PLACES.end
-
-
-def word(name: str) -> int:
-    """Return the number of a header's word in `words`."""
-    return schema.offset(schema.HEADER, name) // 8
-
-
 class LedgerFile:
     """One ledger. `map` takes whole records, `words` single words of eight bytes."""
 
@@ -73,7 +59,7 @@ class LedgerFile:
         self._ident = ident
         self._fds = _descriptors_of(ident)
         self._of_file = of_file
-        self._in_file = bytes(size())
+        self._in_file = bytes(PLACES.end)
         self._flushed: Tuple[int, ...] = ()
         self._flushing = threads.allocate_lock()
         self.before_flush: Callable[[], None] = _nothing
@@ -87,34 +73,27 @@ class LedgerFile:
         self.text(schema.HOST, author.host)
 
     def _put_header(self, author: Author) -> None:
-        schema.layout(schema.HEADER).pack_into(
-            self.map,
-            0,
-            schema.MAGIC,
-            schema.VERSION,
-            schema.BYTE_ORDER,
-            *list(schema.SIZES.values())[:6],
-            author.rank,
-            author.world_size,
-            os.getpid(),
-            0,
-            author.born,
-            _uuid(author.boot),
-            time.time_ns(),
-            time.monotonic_ns(),
-            *[0] * 4,
-            *list(schema.SIZES.values())[6:],
-        )
+        head = {
+            **NEW,
+            "rank": author.rank,
+            "world_size": author.world_size,
+            "pid": os.getpid(),
+            "born": author.born,
+            "boot": _uuid(author.boot),
+            "wall_ns": time.time_ns(),
+            "mono_ns": time.monotonic_ns(),
+        }
+        HEADER.write(self.map, 0, head)
 
     def flush(self) -> None:
         """Copy what has changed into the file, if it is still the file that was made: a person may have moved or replaced it."""
         self.before_look()
-        marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
+        marks = tuple(self.words[HEADER.word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
         flushing = self._flushing
         if not flushing.acquire(blocking=False):  # By another thread, or below a signal handler: what this flush leaves out, the next one takes.
             return
         try:
-            if marks == self._flushed and (self.is_file or os.stat(self.path).st_size >= size()):
+            if marks == self._flushed and (self.is_file or os.stat(self.path).st_size >= PLACES.end):
                 return
             self.before_flush()
             if self.is_file:
@@ -123,27 +102,27 @@ class LedgerFile:
             with _opened(self.path) as (fd, seen):
                 if (seen.st_dev, seen.st_ino) != self._of_file:
                     return
-                if seen.st_size < size():
-                    self._in_file = bytes(size())
+                if seen.st_size < PLACES.end:
+                    self._in_file = bytes(PLACES.end)
                 now = bytes(self.map)
                 for begin, end in _changed(self._in_file, now):
                     os.pwrite(fd, now[begin:end], begin)
                 self._in_file, self._flushed = now, marks
         except ours(OSError):  # The disk is full, or the file is not ours to write any more: the memory has it all.
-            self._in_file = bytes(size())
+            self._in_file = bytes(PLACES.end)
         finally:
             flushing.release()
 
     def beat(self, runs: bool = True) -> None:
         """Note that a thread of this process runs, or ends: whoever reads the memory sees since when none runs that should."""
         since = (time.monotonic_ns() - self.words[_MADE]) // schema.BEAT_NS
-        struct.pack_into("@I", self.map, _BEAT, max(1, since & _MOST_BEATS) if runs else 0)
+        HEADER.write_field(self.map, 0, "beat", max(1, since & _MOST_BEATS) if runs else 0)
 
     def bind(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Say who the process is, once that is known."""
         for name, value in (("rank", rank), ("world_size", world_size)):
             if value is not None:
-                struct.pack_into("@i", self.map, schema.offset(schema.HEADER, name), value)
+                HEADER.write_field(self.map, 0, name, value)
 
     def text(self, kind: int, text: str) -> int:
         """Return the number of a text, writing it if it is new; 0 if there is no room, or if a signal handler asks while one is being written."""
@@ -172,23 +151,22 @@ class LedgerFile:
 
     def _append(self, kind: int, text: str) -> int:
         data = _masked(kind, text)[:_MOST_CHARACTERS].encode("utf-8", "replace")
-        used = int(self.words[word("text_used")])
-        end = used + _ENTRY.size + -(-len(data) // 8) * 8
+        used = int(self.words[HEADER.word("text_used")])
         number = len(self._texts) + 1
-        if end > schema.TEXT_BYTES:
-            self.words[word("text_lost")] += 1
+        entry = text_entry(number, kind, data)
+        if used + len(entry) > schema.TEXT_BYTES:
+            self.words[HEADER.word("text_lost")] += 1
             return _NONE
         at = schema.HEADER_BYTES + used
-        _ENTRY.pack_into(self.map, at, len(data), kind, number)
-        self.map[at + _ENTRY.size : at + _ENTRY.size + len(data)] = data
-        self.words[word("text_used")] = end  # Last: an entry is there as a whole or not at all.
+        self.map[at : at + len(entry)] = entry
+        self.words[HEADER.word("text_used")] = used + len(entry)  # Last: an entry is there as a whole or not at all.
         self._texts[(kind, text)] = number
         return number
 
     def close(self, said: bool = True) -> None:
         """Let go of the map; a forked child says nothing in its parent's file."""
         if said:
-            self.words[word("closed_ns")] = time.monotonic_ns()
+            self.words[HEADER.word("closed_ns")] = time.monotonic_ns()
             self.flush()
         self.words.release()
         # The job may have closed every descriptor it found, and be using the number of ours for a file of its own.
@@ -219,7 +197,7 @@ def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:
     else:
         raise FileExistsError(path)
     try:
-        os.posix_fallocate(fd, 0, size())
+        os.posix_fallocate(fd, 0, PLACES.end)
         seen = os.fstat(fd)
         mapped, ident = _memory() if in_memory or few_descriptors() else (_mapped(fd), (seen.st_dev, seen.st_ino))
     except ours(Exception):
@@ -235,13 +213,13 @@ def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:
 def _memory() -> Tuple[mmap.mmap, _Ident]:
     """Return memory that only this process writes to."""
     if few_descriptors():
-        return mmap.mmap(-1, size()), (0, 0)
+        return mmap.mmap(-1, PLACES.end), (0, 0)
     try:
         fd = os.memfd_create(MEMORY, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except ours(OSError, AttributeError):  # A kernel or a sandbox without it: what was written since the last flush dies with the process.
-        return mmap.mmap(-1, size()), (0, 0)
+        return mmap.mmap(-1, PLACES.end), (0, 0)
     try:
-        os.ftruncate(fd, size())
+        os.ftruncate(fd, PLACES.end)
         fcntl.fcntl(fd, *_SEALS)
         seen = os.fstat(fd)
         return _mapped(fd), (seen.st_dev, seen.st_ino)
@@ -257,7 +235,7 @@ def _mapped(fd: int) -> mmap.mmap:
             low.callback(os.close, taken)
             taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         os.close(taken)
-        return mmap.mmap(fd, size())
+        return mmap.mmap(fd, PLACES.end)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ import faulthandler
 import glob
 import os
 import signal
-import struct
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ if "among-greenlets" in sys.argv:  # as gevent.monkey.patch_all() does: a thread
 import torch.distributed as dist
 from torch.utils.data import DataLoader
 
-from ddp_probe.shared.ledger_schema import HEADER, offset
+from ddp_probe.shared.ledger_codec import HEADER
 
 
 def folder():
@@ -40,7 +39,7 @@ def beat():
     """Return when the watcher has woken last, as others see it: tenths of a second after the ledger was made, whose file is mapped here."""
     (ledger,) = glob.glob(folder() + "/*.ledger")
     with open(ledger, "rb") as file:
-        return struct.unpack_from("@I", file.read(256), offset(HEADER, "beat"))[0]
+        return HEADER.read_field(file.read(256), 0, "beat")
 
 
 def log():
