@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
 import msgspec
 
@@ -11,11 +11,8 @@ from ddp_probe.reading.rank_ledger import GroupCalls, LedgerCall, RankLedger
 from ddp_probe.reading.steps import PARTS, StepTimes, counted
 from ddp_probe.reading.whole_ledger import CallSum, Group, LedgerSite, Phase, Record
 
-_Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
-_CALL, _CALL_WAY = LedgerCall._fields.index("site"), LedgerCall._fields.index("way")
-_GROUP, _SITE, _WAY = (Record._fields.index(name) for name in ("group", "site", "way"))
-_PHASE_SITE = Phase._fields.index("site")
-_SUM_GROUP, _SUM_SITE = CallSum._fields.index("group"), CallSum._fields.index("site")
+_Row = Tuple[Any, ...]  # A record, a phase, a sum or a call with numbers for its group, its site and its way; 0 for none.
+_Shared = TypeVar("_Shared", Record, Phase, CallSum, LedgerCall)
 
 
 class FoldedLedger(msgspec.Struct, array_like=True):
@@ -50,6 +47,13 @@ class LedgerTables(msgspec.Struct):
     sequences: List[bytes] = []
 
 
+_REFERENCES = ("group", "site", "way")
+"""The fields of a row that have numbers in a fold."""
+_FOLDED = ("groups", "pairs", "last", "open", "phases", "dropped", "steps", "sums", "raised", "handler")
+_PLAIN = [name for name in FoldedLedger.__struct_fields__ if name not in _FOLDED]
+"""The fields of a ledger that a fold has as they are."""
+
+
 class LedgerFolder:
     """Folds ledgers into one set of tables."""
 
@@ -59,37 +63,33 @@ class LedgerFolder:
 
     def fold(self, ledger: RankLedger) -> FoldedLedger:
         """Return a ledger as plain values."""
-        groups = [
-            (self._group(calls.group), calls.first, self._sequence(calls.numbers), self._record(calls.last)) for calls in ledger.groups.values()
-        ]
+        plain = {name: getattr(ledger, name) for name in _PLAIN}
         return FoldedLedger(
-            ledger.problem,
-            ledger.pid,
-            ledger.rank,
-            groups,
-            [(*key, number) for key, number in ledger.pairs.items()],
-            self._record(ledger.last),
-            self._records(ledger.open),
-            [_replaced(phase, {_PHASE_SITE: self._site(phase.site)}) for phase in ledger.phases],
-            ledger.torn,
-            ledger.closed,
-            ledger.moved,
-            ledger.base,
-            [(op, self._site(site), count) for (op, site), count in ledger.dropped.items()],
-            _folded_steps(ledger.steps),
-            [_replaced(call_sum, {_SUM_GROUP: self._group(call_sum.group), _SUM_SITE: self._site(call_sum.site)}) for call_sum in ledger.sums],
-            self._records(ledger.raised),
-            self._record(ledger.handler),
-            ledger.has_items,
+            **plain,
+            groups=[
+                (self._group(calls.group), calls.first, self._sequence(calls.numbers), self._optional(calls.last)) for calls in ledger.groups.values()
+            ],
+            pairs=[(*key, number) for key, number in ledger.pairs.items()],
+            last=self._optional(ledger.last),
+            open=[self._row(record) for record in ledger.open],
+            phases=[self._row(phase) for phase in ledger.phases],
+            dropped=[(op, self._site(site), count) for (op, site), count in ledger.dropped.items()],
+            steps=_folded_steps(ledger.steps),
+            sums=[self._row(call_sum) for call_sum in ledger.sums],
+            raised=[self._row(record) for record in ledger.raised],
+            handler=self._optional(ledger.handler),
         )
 
-    def _records(self, records: Sequence[Record]) -> List[_Row]:
-        return [row for record in records for row in [self._record(record)] if row is not None]
+    def _optional(self, record: Optional[Record]) -> Optional[_Row]:
+        return self._row(record) if record is not None else None
 
-    def _record(self, record: Optional[Record]) -> Optional[_Row]:
-        if record is None:
-            return None
-        return _replaced(record, {_GROUP: self._group(record.group), _SITE: self._site(record.site), _WAY: self._way(record.way)})
+    def _row(self, shared: _Shared) -> _Row:
+        """Return the values of a row, with numbers for what ranks share."""
+        fields = shared._asdict()
+        for name in _REFERENCES:
+            if name in fields:
+                fields[name] = getattr(self, "_" + name)(fields[name])
+        return tuple(fields.values())
 
     def _group(self, group: Optional[Group]) -> int:
         return 0 if group is None else self._number(("group", group.id, group.size, group.ranks, group.nth, group.name), self.tables.groups, group)
@@ -113,8 +113,7 @@ class LedgerFolder:
         known = self._numbers.get(call)
         if known is not None:
             return known
-        row = _replaced(call, {_CALL: self._site(call.site), _CALL_WAY: self._way(call.way)})
-        return self._number(call, self.tables.calls, row)
+        return self._number(call, self.tables.calls, self._row(call))
 
     def _number(self, key: Any, table: List[Any], value: Any) -> int:
         known = self._numbers.get(key)
@@ -130,9 +129,9 @@ class LedgerUnfolder:
     def __init__(self, tables: LedgerTables, sequences: "Dict[bytes, array[int]]") -> None:
         self._groups: List[Optional[Group]] = [None, *tables.groups]
         self._sites: List[Optional[LedgerSite]] = [None, *tables.sites]
-        calls = [LedgerCall(*_replaced(row, {_CALL: self._sites[row[_CALL]], _CALL_WAY: self._way(row, _CALL_WAY)})) for row in tables.calls]
+        calls = [self._shared(LedgerCall, row) for row in tables.calls]
         numbers = [0, *(rank_ledger.number_of(call) for call in calls)]
-        self._sequences: List[array[int]] = [array("I"), *(_shared(data, numbers, sequences) for data in tables.sequences)]
+        self._sequences: List[array[int]] = [array("I"), *(_sequence(data, numbers, sequences) for data in tables.sequences)]
 
     def unfold(self, path: str, folded_ledger: FoldedLedger) -> RankLedger:
         """Return what is kept of the ledger."""
@@ -140,44 +139,36 @@ class LedgerUnfolder:
         for number, first, sequence, last in folded_ledger.groups:
             group = self._groups[number] or Group()
             calls = groups[group.id] = GroupCalls(group, first)
-            calls.numbers, calls.last = self._sequences[sequence], self._record(last)
+            calls.numbers, calls.last = self._sequences[sequence], self._optional(last)
+        plain = {name: getattr(folded_ledger, name) for name in _PLAIN}
         return RankLedger(
             path,
-            folded_ledger.problem,
-            folded_ledger.pid,
-            folded_ledger.rank,
-            groups,
-            {(group, peer, sends): number for group, peer, sends, number in folded_ledger.pairs},
-            self._record(folded_ledger.last),
-            self._records(folded_ledger.open),
-            tuple(Phase(*_replaced(row, {_PHASE_SITE: self._sites[row[_PHASE_SITE]]})) for row in folded_ledger.phases),
-            folded_ledger.torn,
-            folded_ledger.closed,
-            folded_ledger.moved,
-            folded_ledger.base,
-            {(op, self._sites[site]): count for op, site, count in folded_ledger.dropped},
-            _unfolded_steps(*folded_ledger.steps),
-            tuple(self._sum(row) for row in folded_ledger.sums),
-            self._records(folded_ledger.raised),
-            self._record(folded_ledger.handler),
-            folded_ledger.has_items,
+            **plain,
+            groups=groups,
+            pairs={(group, peer, sends): number for group, peer, sends, number in folded_ledger.pairs},
+            last=self._optional(folded_ledger.last),
+            open=tuple([self._shared(Record, row) for row in folded_ledger.open]),
+            phases=tuple([self._shared(Phase, row) for row in folded_ledger.phases]),
+            dropped={(op, self._sites[site]): count for op, site, count in folded_ledger.dropped},
+            steps=_unfolded_steps(*folded_ledger.steps),
+            sums=tuple([self._shared(CallSum, row) for row in folded_ledger.sums]),
+            raised=tuple([self._shared(Record, row) for row in folded_ledger.raised]),
+            handler=self._optional(folded_ledger.handler),
         )
 
-    def _records(self, rows: Sequence[_Row]) -> Tuple[Record, ...]:
-        return tuple(record for row in rows for record in [self._record(row)] if record is not None)
+    def _optional(self, row: Optional[_Row]) -> Optional[Record]:
+        return self._shared(Record, row) if row is not None else None
 
-    def _sum(self, row: _Row) -> CallSum:
-        return CallSum(*_replaced(row, {_SUM_GROUP: self._groups[row[_SUM_GROUP]], _SUM_SITE: self._sites[row[_SUM_SITE]]}))
-
-    def _record(self, row: Optional[_Row]) -> Optional[Record]:
-        if row is None:
-            return None
-        return Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]], _WAY: self._way(row, _WAY)}))
-
-    def _way(self, row: _Row, place: int) -> Tuple[LedgerSite, ...]:
-        """Return a way; a fold of an older version has none."""
-        numbers = row[place] if len(row) > place else ()
-        return tuple(site for number in numbers for site in [self._sites[number]] if site is not None)
+    def _shared(self, kind: Type[_Shared], row: _Row) -> _Shared:
+        """Return what a row stands for; one of an older version lacks its last fields, which have defaults."""
+        fields = dict(zip(kind._fields, row))
+        for name, table in (("group", self._groups), ("site", self._sites)):
+            if name in fields:
+                fields[name] = table[fields[name]]
+        if "way" in fields:
+            sites = [self._sites[number] for number in fields["way"]]
+            fields["way"] = tuple([site for site in sites if site is not None])
+        return kind(**fields)
 
 
 def _folded_steps(steps: StepTimes) -> Tuple[List[int], int, bytes]:
@@ -199,12 +190,7 @@ def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes
     return StepTimes(counted(numbers) if len(numbers) == count else range(numbers[0], numbers[0] + count), took, dict(zip(PARTS, parts)), ended_ns)
 
 
-def _replaced(row: Tuple[Any, ...], fields: Dict[int, Any]) -> _Row:
-    """Return a row with other values in some places."""
-    return tuple(fields.get(place, value) for place, value in enumerate(row))
-
-
-def _shared(data: bytes, numbers: List[int], known: "Dict[bytes, array[int]]") -> "array[int]":
+def _sequence(data: bytes, numbers: List[int], known: "Dict[bytes, array[int]]") -> "array[int]":
     """Return a sequence in the numbers of this process."""
     theirs = array("I")
     theirs.frombytes(data)
