@@ -3,7 +3,7 @@
 A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in standing/splits.py.
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
@@ -13,12 +13,12 @@ from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import RankLedger
-from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.reading.whole_ledger import LedgerSite, Phase, Record
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.shared.own_code import task, waits_for_its_processes
 from ddp_probe.standing import rank_standing
-from ddp_probe.standing.rank_standing import LedgerStanding, Left
+from ddp_probe.standing.rank_standing import LedgerStanding, Left, StandingsOf
 from ddp_probe.standing.stalls import PASSES
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, clock, counted, named, place, quoted, within
@@ -468,13 +468,7 @@ def _gave_up_before(run: Run, when: float) -> bool:
     return any(failure.when <= when and waited(failure) for failure in run.failures)
 
 
-class Standings(NamedTuple):
-    """The standings of all ranks of a run that have a ledger, the groups, and the ranks without one; a LedgerStandings."""
-
-    ranks: Dict[int, Standing]
-    groups: Dict[str, Tuple[Group, Set[int]]]  # Each group with its ranks.
-    unknown: Set[int]  # Ranks without a ledger, or whose ledger lacks something.
-    patience: float
+Standings = StandingsOf[Standing]
 
 
 @fact

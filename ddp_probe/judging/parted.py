@@ -19,7 +19,6 @@ from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing import splits
 from ddp_probe.standing.arms import rank_branch
-from ddp_probe.standing.rank_standing import PATIENCE
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
@@ -310,7 +309,7 @@ def split(run: Run) -> Optional[Split]:
 
 def so_far(run: Run) -> str:
     """Say where the ranks of a run that goes on part now: others have waited for a moment, which need not be a hang yet."""
-    parting = _split(run, standings_of(run)._replace(patience=PATIENCE)) if run.running else None
+    parting = _split(run, standings_of(run).now()) if run.running else None
     if parting is None or not parting.blame or not parting.here or parting.calls:
         return ""
     return say(
@@ -323,7 +322,7 @@ def so_far(run: Run) -> str:
 
 def left_by_then(run: Run) -> str:
     """Say where a rank had left the others when the run was ended from outside: it need not have been a hang yet."""
-    parting = _split(run, standings_of(run)._replace(patience=PATIENCE))
+    parting = _split(run, standings_of(run).now())
     left = parting.left if parting is not None else None
     return say(" {sentence}", sentence=left_sequence.told(left)) if left is not None else ""
 

@@ -84,6 +84,11 @@ class Record(NamedTuple):
         """Tell whether the call has returned work that is not known to be done."""
         return self.state == "open" and self.left_ns > 0
 
+    @property
+    def blocks(self) -> bool:
+        """Tell whether the rank cannot go on before this is over: it is in the call, or in the wait() for its work."""
+        return self.is_open and (not self.is_issued or self.waited_ns > 0)
+
 
 class Phase(NamedTuple):
     """One kind of phase: how often it was entered, and the latest time."""

@@ -3,7 +3,7 @@
 For a job that runs and for one that has ended. What only the logs show is added in judging/ledgers.py.
 """
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
+from typing import Any, Dict, Generic, Iterable, List, NamedTuple, Optional, Set, Tuple, TypeVar
 
 from ddp_probe.reading.rank_ledger import GroupCalls, RankLedger
 from ddp_probe.reading.whole_ledger import Group, Phase, Record
@@ -121,7 +121,7 @@ class LedgerStanding:
 
 def inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
     """Return the call that a rank is in: a call that has not returned, or whose work it waits for; or the last, if that raised and ended it."""
-    entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
+    entered = [record for record in ledger.open if record.blocks]
     records = [record for record in entered if not record.in_side_thread] or entered
     if records:
         return max(records, key=lambda record: record.waited_ns or record.entered_ns)
@@ -134,24 +134,29 @@ def open_phase(ledger: RankLedger) -> Optional[Phase]:
     return max(phases, key=lambda phase: phase.entered_ns) if phases else None
 
 
-class LedgerStandings(Protocol):
+_Standing_co = TypeVar("_Standing_co", bound=LedgerStanding, covariant=True)
+
+
+class StandingsOf(Generic[_Standing_co]):
     """The standings of all ranks with a ledger, the groups, and the ranks without a ledger: of a run that was read, or of a job that runs."""
 
-    @property
-    def ranks(self) -> Mapping[int, LedgerStanding]:
-        """Return them."""
+    def __init__(
+        self, ranks: Dict[int, _Standing_co], groups: Dict[str, Tuple[Group, Set[int]]], unknown: Set[int], patience: float = PATIENCE
+    ) -> None:
+        self.ranks = ranks
+        self.groups = groups
+        """Each group with its ranks."""
+        self.unknown = unknown
+        """The ranks without a ledger, or with one that lacks something."""
+        self.patience = patience
+        """After how many seconds a wait is a hang."""
 
-    @property
-    def groups(self) -> Dict[str, Tuple[Group, Set[int]]]:
-        """Return each group with its ranks."""
+    def now(self) -> "StandingsOf[_Standing_co]":
+        """Return the same of a job that runs: a wait that is seen to go on needs less patience."""
+        return StandingsOf(self.ranks, self.groups, self.unknown)
 
-    @property
-    def unknown(self) -> Set[int]:
-        """Return the ranks without a ledger, or with one that lacks something."""
 
-    @property
-    def patience(self) -> float:
-        """Return after how many seconds a wait is a hang."""
+LedgerStandings = StandingsOf[LedgerStanding]
 
 
 def groups_of(standings: Iterable[LedgerStanding]) -> Dict[str, Tuple[Group, Set[int]]]:

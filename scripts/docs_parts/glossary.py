@@ -28,7 +28,7 @@ GLOSSARY: Dict[str, str] = {
     "ledger": "ddp_probe.traced.ledger",
     "record": "ddp_probe.reading.whole_ledger.Record",
     "standing": "ddp_probe.standing.rank_standing.LedgerStanding",
-    "standings": "ddp_probe.standing.rank_standing.LedgerStandings",
+    "standings": "ddp_probe.standing.rank_standing.StandingsOf",
     "split": "ddp_probe.standing.splits.Split",
     "departure": "ddp_probe.shared.alignment.Departure",
     "role": "ddp_probe.activation.roles.Role",

@@ -1,17 +1,17 @@
 """Which ranks stand out, by standing/splits.py, and why, in a few words; only once others have waited for a while."""
 
 import os
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence
 
 from ddp_probe.reading import rank_stacks, whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
-from ddp_probe.reading.whole_ledger import Group, Record
+from ddp_probe.reading.whole_ledger import Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.showing.watch import watched_files
 from ddp_probe.showing.watch.position import ELSEWHERE, FAILED, GONE, OFF, OVER, RUNNING, STOPPED, Position
 from ddp_probe.standing import condition_values, rank_standing
-from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left
+from ddp_probe.standing.rank_standing import PATIENCE, LedgerStanding, Left, StandingsOf
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
@@ -40,15 +40,6 @@ class LiveStanding(LedgerStanding):
         return whole_ledger.read(self.ledger.path).sequence
 
 
-class LiveStandings(NamedTuple):
-    """The standings of a job that runs; a LedgerStandings."""
-
-    ranks: Dict[int, LiveStanding]
-    groups: Dict[str, Tuple[Group, Set[int]]]
-    unknown: Set[int]
-    patience: float = PATIENCE
-
-
 def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
     stopped = _not_running(positions)
@@ -58,7 +49,7 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     groups = rank_standing.groups_of(ranks.values())
     unknown = {*absent, *(rank_standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
-    standings = LiveStandings(ranks, groups, unknown)
+    standings = StandingsOf(ranks, groups, unknown)
     parted = split(standings)
     if parted is None or not parted.blame:
         return stopped
@@ -198,7 +189,7 @@ def _decided(left: SequenceParting) -> str:
     return say("; most likely decided by '{statement}' at {where}", statement=quoted(statement.text), where=where)
 
 
-def _values(standings: LiveStandings, left: Optional[SequenceParting]) -> str:
+def _values(standings: StandingsOf[LiveStanding], left: Optional[SequenceParting]) -> str:
     """Return the values in the condition that decided, if the ranks have written them where they stand."""
     if left is None or left.decision is None or left.fewer:
         return ""

@@ -191,7 +191,7 @@ def of(ledger: Ledger, ended_at: float) -> Optional[Position]:
     call = _call(ledger)
     opened = [phase for phase in ledger.phases if phase.is_open and not phase.in_side_thread]
     inner = max(opened, key=lambda phase: phase.entered_ns, default=None)
-    waits = call is not None and _blocks(call)
+    waits = call is not None and call.blocks
     since, site = _since(call, inner, head)
     return Position(
         rank=head.rank if head.rank >= 0 else rank_stacks.rank_of(ledger.path),
@@ -217,22 +217,17 @@ def of(ledger: Ledger, ended_at: float) -> Optional[Position]:
 
 def _since(call: Optional[Record], inner: Optional[Phase], head: Header) -> Tuple[int, Optional[LedgerSite]]:
     """Return since when the rank is in what it is in, and the line of the job that it is at."""
-    if call is not None and _blocks(call):
+    if call is not None and call.blocks:
         return (call.waited_ns if call.is_issued else call.entered_ns), call.site
     if inner is not None:
         return inner.entered_ns, inner.site
     return head.moved_ns, call.site if call is not None else None
 
 
-def _blocks(record: Record) -> bool:
-    """Return whether the rank cannot go on before this call is over: it is in the call, or in the wait() for its work."""
-    return record.is_open and (not record.is_issued or record.waited_ns > 0)
-
-
 def _call(ledger: Ledger) -> Optional[Record]:
     """Return the call that the main thread is in, else that of another thread, else the last one."""
     records = [record for record in ledger.records if not record.is_inner]
-    blocking = [record for record in records if _blocks(record)]
+    blocking = [record for record in records if record.blocks]
     main = [record for record in blocking if not record.in_side_thread]
     return next((calls[-1] for calls in (main, blocking, records) if calls), None)
 
