@@ -94,6 +94,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "unused_parameters": ("unused_parameters", "ready_twice"),
     "forward_twice_with_buffers": ("forward_twice_with_buffers",),
     "out_of_memory": ("card_out_of_memory", "host_out_of_memory", "shared_memory_too_small", "memory_grows", "memory_of_one_rank"),
+    "host_limits": ("too_many_open_files",),
     "own_failure": ("own_exception",),
     "ended_from_outside": ("ended_from_outside",),
 }

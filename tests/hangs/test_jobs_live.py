@@ -78,6 +78,7 @@ LEFT_OUT = {
     "08_no_sync_on_one_rank": "gloo tells the other rank at once",
     "12_data_error_on_one_rank": "gloo tells the other rank at once",
     "12_out_of_memory": "gloo tells the other rank at once",
+    "12_open_files_used_up": "gloo tells the other rank at once",
 }
 _ON_CARDS = FOLDER.parent / "hangs" / "programs" / "on_cards.py"
 _RANKS = re.compile(r"(?<=nproc_per_node=)\d")

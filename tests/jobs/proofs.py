@@ -301,6 +301,7 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     ),
     "12_data_error_on_one_rank": (fact("process.end", {"failure/type": "FileNotFoundError", "failure/message": r"000042\.png"}),),
     "12_out_of_memory": (fact("process.end", {"failure/message": "can't allocate memory"}),),
+    "12_open_files_used_up": (fact("process.end", {"failure/message": "received 0 items of ancdata|^Too many open files"}),),
     "13_mixed_versions": (differ("process.start", "versions/mmengine"), fact("process.start", {"versions/mmengine": r"0\.8\.4"})),
     "13_mixed_environment": (
         differ("process.start", "environment/TORCH_DISTRIBUTED_DEBUG"),
