@@ -65,6 +65,7 @@ def test_a_device_type_that_nobody_knows(planter: Planter) -> None:
         ({"DDP_PROBE_HANG_AFTR": "5"}, "variable-names", "DDP_PROBE_HANG_AFTR: nothing reads it; DDP_PROBE_HANG_AFTER is read"),
         ({"DDP_PROBE_HANG_AFTER": "soon"}, "variable-names", "DDP_PROBE_HANG_AFTER: The value must be"),
         ({"NCCL_SOCKET_IFNAMES": "eth0"}, "variable-names", "NCCL_SOCKET_IFNAMES: nothing reads it; NCCL_SOCKET_IFNAME is read"),
+        ({"TMPDIR": "/tmp/" + "t" * 80}, "temp-folder", "A socket in /tmp/ttt"),
         ({"WORD_SIZE": "2"}, "variable-names", "WORD_SIZE: nothing reads it; WORLD_SIZE is read"),
         ({"DDP_PROBE_DIR": "/proc/nowhere/runs"}, "run-folder-writable", "/proc/nowhere/runs cannot be written"),
     ],
