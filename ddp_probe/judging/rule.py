@@ -57,9 +57,14 @@ class Undecided(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What a job prints, or an exception says, if this rule's cause is at work; each is a regular expression for re.search.
+    r"""What a job prints, or an exception says, if this rule's cause is at work; each is a regular expression.
 
-    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, if a log shows them.
+    `printed.py` searches for it, in time that grows with the text, and finds what re.search finds, with two
+    differences. A gap (`.*` or `[^\n]*`) is as short as possible, as if it were written `.*?`. Any other repetition
+    without an end has one: `\s+` matches at most 60 characters, `\d+` 30, a class 300, and a group 20 times.
+
+    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, if a
+    log shows them.
     """
 
     pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.

@@ -73,20 +73,51 @@ def test_reading_takes_time_by_the_length(line: str) -> None:
         assert after <= 12 * before, log[:60]
 
 
-def test_a_pattern_is_searched_as_python_would() -> None:
-    """Gaps, alternatives, groups and anchors mean what they mean to re."""
-    log = "WARN x\nrank 1 a failed b\nrank 2 done\nport: 12 (errno: 98)\n"
-    for pattern in (
-        r"rank (?P<rank>\d+)[^\n]*failed",
-        r"rank (?P<rank>\d+)[^\n]*done|port: (?P<port>\d+)",
-        r"WARN.*port: (?P<port>\d+)",
-        r"(?m:^)(?!rank)[^\n]*errno: (?P<code>\d+)",
+LOG = "WARN x\nrank 1 a failed b failed c\nrank 2 done\nport: 12 (errno: 98)\nport: 13 (errno: 99)\n"
+
+
+def _found(match: Any) -> Any:
+    """Return where a pattern begins and what its groups hold."""
+    return None if match is None else (match.start(), match.groupdict())
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"rank (?P<rank>\d+)",
+        r"(?m:^)(?!rank)port: (?P<port>\d+) \((?P<what>\w+): (?P<code>\d+)\)",
         r"\A(?!.*rank 3)(?=.*rank (?P<rank>\d))",
         r"rank (?P<rank>\d)(?P<gap> a)? .{0,40}?rank (?!(?P=rank))\d",
-        r"done[^\n]*port",
-        r"rank 2.*rank 1",
-    ):
-        expected, found = re.search(pattern, log, re.DOTALL), Searchable(pattern).search(log)
-        assert (found is None) == (expected is None), pattern
-        if found is not None and expected is not None:
-            assert (found.start(), set(found.groupdict())) == (expected.start(), set(expected.groupdict())), pattern
+        r"rank (?P<rank>\d) (?P<how>done|failed)|port: (?P<port>\d+)",
+        r"rank (?P<rank>3)|errno: (?P<code>\d+)",
+        r"rank 3",
+    ],
+)
+def test_a_pattern_is_searched_as_python_would(pattern: str) -> None:
+    """Alternatives, groups and anchors are found where re finds them, and its groups hold the same."""
+    assert _found(Searchable(pattern).search(LOG)) == _found(re.search(pattern, LOG, re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"rank (?P<rank>\d+)[^\n]*?failed (?P<after>\w)",
+        r"rank (?P<rank>\d+)[^\n]*?done|port: (?P<port>\d+)",
+        r"WARN.*?port: (?P<port>\d+)[^\n]*?errno: (?P<code>\d+)",
+        r"(?m:^)(?!rank)[^\n]*?errno: (?P<code>\d+)",
+        r"failed (?P<first>\w).*?rank (?P<rank>\d+).*?port: (?P<port>\d+)",
+        r"done[^\n]*?port",
+        r"rank 2.*?rank 1",
+    ],
+)
+def test_a_gap_is_as_short_as_it_can_be(pattern: str) -> None:
+    """What is found is what re finds if no gap reaches further than it must, whether or not the pattern asks for that."""
+    expected = _found(re.search(pattern, LOG, re.DOTALL))
+    assert [_found(Searchable(written).search(LOG)) for written in (pattern, pattern.replace("*?", "*"))] == [expected, expected]
+
+
+@pytest.mark.parametrize(("part", "text", "most"), [(r"\s+", " ", 60), (r"\d+", "7", 30), (r"(?:ab)+", "ab", 20), (r"[^x]+", "-", 300)])
+def test_a_repetition_has_an_end(part: str, text: str, most: int) -> None:
+    """A repetition that is not a gap matches as often as the page of Printed says, and no more."""
+    pattern = Searchable("<%s>" % part)
+    assert [pattern.search("<%s>" % (text * times)) is not None for times in (1, most, most + 1)] == [True, True, False]
