@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ddp_probe.shared import schema
+from ddp_probe.showing.spans import KINDS
 from ddp_probe.traced.record import Recorder
 
 _SAMPLES: Dict[str, Any] = {"integer": 3, "number": 1.5, "string": "text", "boolean": True, "null": None}
@@ -89,3 +90,12 @@ def test_a_reader_takes_a_field_from_a_newer_version() -> None:
     """A line with a field that this version does not know decodes; the rest of it is there."""
     event = msgspec.json.decode(b'{"event":"device.set","device":"1","colour":"red"}', type=schema.AnyEvent)
     assert event == schema.SetDevice(device="1")
+
+
+def test_what_pages_show_of_an_event_is_there() -> None:
+    """The span that an event declares is of a kind that pages draw, and the fields that it names are its own."""
+    for name, kind in schema.EVENTS.items():
+        shown = kind.shown
+        assert shown.span in ("", *KINDS), name
+        assert {field.split(".")[0] for field in shown.given} <= set(kind.__struct_fields__), name
+        assert shown.during or not shown.after, name

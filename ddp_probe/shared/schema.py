@@ -6,7 +6,7 @@ The file is longer than others because it is the table of everything that can be
 """
 
 import sys
-from typing import Any, Dict, List, Optional, Type, Union
+from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple, Type, Union
 
 import msgspec
 
@@ -215,6 +215,15 @@ class OpenSocket(msgspec.Struct, omit_defaults=True, gc=False):
 # --- the envelope and the events ---------------------------------------------------------------------------------------
 
 
+class Shown(NamedTuple):
+    """What pages show of the calls of an event. Without it, they are lines of `logs` alone."""
+
+    span: str = ""  # The kind of their spans over time: init, device, wrap, load or save. Without it, none is drawn.
+    given: Tuple[str, ...] = ()  # The fields that say what the call was given, beside its span; all but the first with their name.
+    during: str = ""  # The phase of a rank during a call, and after it failed.
+    after: str = ""  # Its phase after the call returned; without it, the one that it was in before.
+
+
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event", gc=False):
     """One line of a log: what happened, in which process, and when.
 
@@ -242,6 +251,8 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event",
         None
     )
     failure: Annotated[Optional[Failure], _doc("What the call raised, or what ended the thread or the process.")] = None
+
+    shown: ClassVar[Shown] = Shown()
 
 
 ENVELOPE = Event.__struct_fields__
@@ -398,6 +409,8 @@ class LauncherResumed(Event, tag="launcher.resumed", kw_only=True, omit_defaults
 class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True):
     """A call of mmengine.dist.init_dist."""
 
+    shown: ClassVar[Shown] = Shown(span="init", given=("backend",), during="init", after="grouped")
+
     launcher: Annotated[str, _doc("As given: pytorch, slurm or mpi.")] = ""
     backend: Annotated[str, _doc("The backend, as given or by default.")] = ""
     kwargs: Annotated[Dict[str, str], _doc("Further keyword arguments, described.")] = {}
@@ -410,6 +423,8 @@ class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True
 
 class InitProcessGroup(Event, tag="dist.init_process_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.init_process_group."""
+
+    shown: ClassVar[Shown] = Shown(span="init", given=("backend",), during="init", after="grouped")
 
     backend: Annotated[str, _doc("As given; at the end, that of the group.")] = ""
     init_method: Annotated[str, _doc("As given, credentials and query masked.")] = ""
@@ -429,11 +444,15 @@ class InitProcessGroup(Event, tag="dist.init_process_group", kw_only=True, omit_
 class DestroyProcessGroup(Event, tag="dist.destroy_process_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.destroy_process_group."""
 
+    shown: ClassVar[Shown] = Shown(span="init", during="closing", after="closed")
+
     group: Annotated[str, _doc("Name of the group; empty for all groups.")] = ""
 
 
 class NewGroup(Event, tag="dist.new_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.new_group."""
+
+    shown: ClassVar[Shown] = Shown(span="init")
 
     ranks: Annotated[List[int], _doc("Ranks of the group; at most 1 024.")] = []
     size: Annotated[Optional[int], _doc("How many ranks it was asked for.")] = None
@@ -445,12 +464,16 @@ class NewGroup(Event, tag="dist.new_group", kw_only=True, omit_defaults=True):
 class SetDevice(Event, tag="device.set", kw_only=True, omit_defaults=True):
     """A call of set_device of torch.cuda, torch.accelerator or a vendor's module."""
 
+    shown: ClassVar[Shown] = Shown(span="device", given=("device",))
+
     target: Annotated[str, _doc("The function that was called.")] = ""
     device: Annotated[str, _doc("Its argument.")] = ""
 
 
 class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
     """The outermost call of Module.to, cuda, cpu (and the vendors' own)."""
+
+    shown: ClassVar[Shown] = Shown(span="device", given=("destination",))
 
     method: Annotated[str, _doc("to, cuda, cpu or xpu.")] = ""
     destination: Annotated[str, _doc("The device asked for.")] = ""
@@ -461,6 +484,8 @@ class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
 
 class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=True):
     """A call of mmengine's Runner.wrap_model, or a strategy's."""
+
+    shown: ClassVar[Shown] = Shown(span="wrap", during="wrapping", after="wrapped")
 
     target: Annotated[str, _doc("The method that was called.")] = ""
     launcher: Annotated[str, _doc("The runner's launcher.")] = ""
@@ -476,6 +501,8 @@ class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=Tr
 
 class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
     """A call of DistributedDataParallel.__init__, FullyShardedDataParallel, fully_shard or MMSeparateDistributedDataParallel."""
+
+    shown: ClassVar[Shown] = Shown(span="wrap", given=("model", "device_ids"), during="wrapping", after="wrapped")
 
     wrapper: Annotated[str, _doc("The class or function that wraps.")] = ""
     model: Annotated[str, _doc("Class of the module.")] = ""
@@ -494,6 +521,8 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
 class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
     """A call that reads a checkpoint."""
 
+    shown: ClassVar[Shown] = Shown(span="load", given=("file.path",), during="loading")
+
     by: Annotated[str, _doc("What reads it; unset for torch.load.")] = ""
 
     file: Annotated[Optional[CheckpointFile], _doc("The file: its stat before the load, its contents after.")] = None
@@ -507,6 +536,8 @@ class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
 
 class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
     """A call that writes a checkpoint."""
+
+    shown: ClassVar[Shown] = Shown(span="save", given=("path",), during="saving")
 
     by: Annotated[str, _doc("What writes it; unset for torch.save.")] = ""
     path: Annotated[str, _doc("As given, secrets masked; <stream> for what is not a path.")] = ""

@@ -15,16 +15,8 @@ from ddp_probe.wording.words import size
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
 _STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
-# The phase of a rank during a call or after it failed, and after it returned.
-_PHASES = {
-    "mmengine.init_dist": ("init", "grouped"),
-    "dist.init_process_group": ("init", "grouped"),
-    "mmengine.wrap_model": ("wrapping", "wrapped"),
-    "ddp.init": ("wrapping", "wrapped"),
-    "checkpoint.load": ("loading", ""),
-    "checkpoint.save": ("saving", ""),
-    "dist.destroy_process_group": ("closing", "closed"),
-}
+# The events from which the phase of a rank follows.
+PHASES = {name: (event.shown.during, event.shown.after) for name, event in schema.EVENTS.items() if event.shown.during}
 _OURS = ("process.", "probe.", "launcher.", "hang.", "stacks", "device.state")
 
 
@@ -143,13 +135,13 @@ def _visible(card: schema.Card) -> str:
 
 def _phase(process: LoggedProcess) -> str:
     """Return the phase from the last call that has one."""
-    phases = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _with_phase(process, name)]
+    phases = [(call.line, word) for name in PHASES if name in process.kept.kinds for call, word in _with_phase(process, name)]
     return max(phases)[1] if phases else "starting"
 
 
 def _with_phase(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
     """Yield the calls of a kind from which a phase follows: the last one, or, if a call that has returned has none, each that has not."""
-    doing, done = _PHASES[name]
+    doing, done = PHASES[name]
     calls = process.kept.of(name, process.offset) if not done else filter(None, [process.kept.one(name, -1, process.offset)])
     for call in calls:
         word = done if call.end is not None and call.failure is None else doing

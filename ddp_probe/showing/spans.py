@@ -1,6 +1,6 @@
 """The spans of one process over time: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
 
-from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.ledgers import as_site
 from ddp_probe.reading import fold_file, ledger_file, whole_ledger
@@ -152,33 +152,23 @@ def _length(row: Values) -> float:
     return float("inf") if not row[_LEFT] & 3 else float((row[_LEFT] >> 2) - row[_ENTERED])
 
 
-KIND_OF: Dict[str, str] = {
-    "mmengine.init_dist": INIT,
-    "dist.init_process_group": INIT,
-    "dist.new_group": INIT,
-    "dist.destroy_process_group": INIT,
-    "device.set": DEVICE,
-    "module.move": DEVICE,
-    "mmengine.wrap_model": WRAP,
-    "ddp.init": WRAP,
-    "checkpoint.load": LOAD,
-    "checkpoint.save": SAVE,
-}
-"""The events that are calls of the job, and the kind of their spans."""
+DRAWN: Dict[str, schema.Shown] = {name: event.shown for name, event in schema.EVENTS.items() if event.shown.span}
+"""The events that are calls of the job with spans of their own, by name."""
 _LONGEST = 1e8  # Seconds that a call may have taken: three years.
 _END_OF_DATA = "dataloader"  # It raises StopIteration when there are no more batches.
 
 
 def of_calls(process: LoggedProcess, seen: float, hidden: Collection[int]) -> Iterator[TimeSpan]:
     """Yield the calls of the log that are kept; those that never returned last until the process was last seen. Findings point at these lines."""
-    for name, kind in KIND_OF.items():
+    for name, shown in DRAWN.items():
         for call in process.kept.of(name, process.offset):
             begin, until = _began(call), call.until
             # An end without a time: its line is missing, and the process went on.
             end = until if until is not None else seen if call.open else begin
             failed = call.failure is not None
             guilty = call.line in hidden or (failed and call.line_after in hidden)
-            yield TimeSpan(begin, max(begin, end), not call.open, kind, name, call.site, call.at, failed, guilty, 0, _given(call))
+            detail = _given(call.begin, shown.given)
+            yield TimeSpan(begin, max(begin, end), not call.open, shown.span, name, call.site, call.at, failed, guilty, 0, detail)
 
 
 def _began(call: LoggedCall[schema.Event]) -> float:
@@ -187,18 +177,20 @@ def _began(call: LoggedCall[schema.Event]) -> float:
     return when - seconds if alone and seconds is not None and 0 <= seconds < _LONGEST else when
 
 
-def _given(call: "LoggedCall[Any]") -> str:
-    """Return what a call was given: the file, the device, the device_ids, the backend."""
-    begin = call.begin
-    if isinstance(begin, schema.Load):
-        return begin.file.path if begin.file is not None else ""
-    if isinstance(begin, schema.Save):
-        return begin.path
-    if isinstance(begin, schema.Wrap):
-        return "%s, device_ids %s" % (begin.model, "none" if begin.device_ids is None else "[%s]" % ", ".join(begin.device_ids))
-    if isinstance(begin, (schema.InitProcessGroup, schema.InitDist)):
-        return begin.backend
-    return begin.destination if isinstance(begin, schema.ModuleMove) else begin.device if isinstance(begin, schema.SetDevice) else ""
+def _given(event: schema.Event, fields: Sequence[str]) -> str:
+    """Return what a call was given: the file, the device, the model and its device_ids, the backend."""
+    parts: List[str] = []
+    for field in fields:
+        value: Any = event
+        for name in field.split("."):
+            value = getattr(value, name, None)
+        if isinstance(value, list):
+            value = "[%s]" % ", ".join(value)
+        if parts:
+            parts.append("%s %s" % (field, "none" if value is None else value))
+        else:
+            parts.append("" if value is None else str(value))
+    return ", ".join(parts)
 
 
 def of_ledger(part: LedgerExtract, seen: float, hidden: Collection[int]) -> Iterator[TimeSpan]:

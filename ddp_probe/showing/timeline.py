@@ -12,11 +12,11 @@ from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.showing import rank_state
 from ddp_probe.showing.spans import (
     COLLECTIVE,
+    DRAWN,
     END,
     FAILURE,
     FINDING,
     HANG,
-    KIND_OF,
     KINDS,
     PHASE,
     Lane,
@@ -152,5 +152,5 @@ def _times(process: LoggedProcess, part: Optional[LedgerExtract]) -> Dict[Option
 
 def _unkept(process: LoggedProcess) -> int:
     """Return how many calls of the log the reader has counted and not kept."""
-    kinds = [process.kept.kinds[name] for name in KIND_OF if name in process.kept.kinds]
+    kinds = [process.kept.kinds[name] for name in DRAWN if name in process.kept.kinds]
     return sum(kind.all - kind.kept for kind in kinds)

@@ -107,7 +107,7 @@ def constants() -> Set[str]:
 
 def _tables() -> Set[str]:
     """Return the words that pages ask for by what they show: headings, phases, ends, results."""
-    phases = {word for pair in rank_state._PHASES.values() for word in pair if word}
+    phases = {word for pair in rank_state.PHASES.values() for word in pair if word}
     results = {check.OK, check.WARN, check.FAIL, check.SKIPPED, check.UNKNOWN}
     degrees = {rule.HIGH, rule.MEDIUM, rule.LOW, rule.WARNING}
     return {
