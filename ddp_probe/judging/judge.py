@@ -25,6 +25,7 @@ from ddp_probe.wording.words import quoted
 _ITSELF = (
     "own_failure",
     "out_of_memory",
+    "host_limits",
     "module_device_wrong_at_wrap",
     "accelerator_or_backend_unavailable",
     "version_or_build_skew",
