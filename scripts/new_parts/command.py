@@ -26,10 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print how many processes have left a log."""
+    import ddp_probe
     from ddp_probe.wording.words import counted
-    from ddp_probe.reading.load_run import load
 
-    print(counted(len(load(args.paths).processes), "process", "processes"))
+    run = ddp_probe.read(*args.paths)
+    print(counted(len(run.processes), "process", "processes"))
     return 0
 '''
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.rules import RETIRED, modules, rule_of
+from ddp_probe.showing.rule_page import HUNDREDS
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, kebab
 
 _RULE = '''"""Says in one sentence what %(name)s means."""
@@ -55,7 +56,7 @@ RULE = Rule(
     slug="%(name)s",
     cause="%(cause)s",
     title="An exception says %(name)s.",
-    symptom="What a person sees, with the words of the failure.",
+    symptom="What a person sees, with the words of the failure: 'RuntimeError: %(name)s'.",
     evidence="Which words prove it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
     needs=("process.end",),
@@ -105,6 +106,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cause", default="own_exception", help="a cause of ddp_probe/judging/causes.py; the id follows those of its rules; default %(default)s"
     )
+    hundreds = ", ".join("%s (%s)" % pair for pair in HUNDREDS.items())
+    parser.add_argument("--hundred", default="", choices=sorted(HUNDREDS), help="where the id of the first rule of a new cause is: %s" % hundreds)
     parser.add_argument("--by-words", action="store_true", help="the words of an exception decide alone: a rule without a check()")
 
 
@@ -115,8 +118,10 @@ def plan(options: Any) -> Plan:
     if name in [*RETIRED.values(), *(rule.slug for rule in rules)]:
         raise RefusedError("A rule has, or had, the slug %s. Choose another name." % name)
     if not group_of(options.cause):
-        raise RefusedError("%r is not a cause. ddp_probe/judging/causes.py lists them; add a new one there." % options.cause)
-    words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause)}
+        raise RefusedError(
+            "%r is not a cause. ddp_probe/judging/causes.py lists them; add a new one there. --hundred chooses the ids of its rules." % options.cause
+        )
+    words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause, options.hundred)}
     file, logs = "ddp_probe/judging/rules/%s.py" % name.replace("-", "_"), "tests/rules/%s/" % name
     text, examples = (_BY_WORDS, _LOGS_BY_WORDS) if options.by_words else (_RULE, _LOGS)
     parts, model = ("RULE", "save_folder_renamed_twice.py does") if options.by_words else ("RULE and check", _MODELS)
@@ -127,7 +132,8 @@ def plan(options: Any) -> Plan:
         [
             PRINT,
             "%s -m pytest tests/diagnose -k %s    # its examples, against every rule" % (PYTHON, name),
-            "Write %s in %s, as %s, and the logs of %s: cut them from a real run." % (parts, file, model, logs),
+            "Write %s in %s, as %s, and the logs of %s: cut them from a real run. "
+            "What the symptom quotes becomes a row of docs/messages.md." % (parts, file, model, logs),
             "In tests/advice/advice_table.py, add a row whose job follows the advice and remove the line of %s, or write there why nobody can."
             % words["id"],
             "%s -m pytest tests/diagnose tests/advice    # every rule, over every recorded job; some minutes" % PYTHON,
@@ -135,9 +141,9 @@ def plan(options: Any) -> Plan:
     )
 
 
-def _free(rules: Any, cause: str) -> str:
-    """Return the next odd id beside those of the same cause; if none is left, the first that is free."""
-    hundred = next((rule.id[:4] for rule in rules if rule.cause == cause), "DDP6")
+def _free(rules: Any, cause: str, hundred: str) -> str:
+    """Return the next odd id of a hundred, or of that of the same cause; if none is left, the first that is free."""
+    hundred = hundred or next((rule.id[:4] for rule in rules if rule.cause == cause), "DDP6")
     first = int(hundred[3:]) * 100
     taken = {int(name[3:]) for name in [*RETIRED, *(rule.id for rule in rules)] if name.startswith(hundred)}
     free = [number for number in (max(taken) + 2, *range(first + 1, first + 100)) if number not in taken and number < first + 100]

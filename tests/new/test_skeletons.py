@@ -131,27 +131,59 @@ def test_a_command(checkout: Any, repo: Path) -> None:
     assert "    'sizes '*) REPLY=runs ;;" in checkout.run("-m", "ddp_probe", "completion", "bash").stdout
 
 
-def test_every_skeleton_is_laid_out(checkout: Any) -> None:
-    """The linter and the formatter have nothing to say about a checkout with one skeleton of each kind."""
-    ruff = Path(sys.executable).parent / "ruff"
-    if not ruff.exists():
-        pytest.skip("ruff needs Python 3.10 or newer")
-    rules = (["rule", "a-rule"], ["rule", "some-words", "--by-words"])
-    field = ["field", "checkpoint.save.done", "--type", "flag"]
+def _tool(name: str) -> str:
+    """Return the path of a linter; it skips the test if there is none."""
+    tool = Path(sys.executable).parent / name
+    if not tool.exists():
+        pytest.skip("%s needs Python 3.10 or newer" % name)
+    return str(tool)
+
+
+def _write_one_of_each(checkout: Any) -> None:
+    """Write a skeleton of each kind, and print the tables."""
     for words in (
         ["probe", "all_reduce"],
-        *rules,
+        ["rule", "a-rule"],
+        ["rule", "some-words", "--by-words"],
         ["remedy", "a-remedy"],
         ["accelerator", "acme"],
-        field,
+        ["field", "checkpoint.save.done", "--type", "flag"],
         ["check", "a-check"],
         ["command", "sizes"],
     ):
         assert checkout.new(*words).returncode == 0
     assert checkout.run("scripts/render_docs").returncode == 0
-    for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
-        done = subprocess.run([str(ruff), *command, "."], cwd=str(checkout.root), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        assert done.returncode == 0, done.stdout.decode()
+
+
+def _check(checkout: Any, *command: str) -> None:
+    """Run a linter in the checkout; it must have nothing to say."""
+    done = subprocess.run(command, cwd=checkout.root, env=checkout.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_every_skeleton_is_laid_out(checkout: Any) -> None:
+    """With one skeleton of each kind, the linter, the formatter and the import contracts have nothing to say."""
+    ruff, imports = _tool("ruff"), _tool("lint-imports")
+    _write_one_of_each(checkout)
+    _check(checkout, ruff, "check", "--no-cache", ".")
+    _check(checkout, ruff, "format", "--check", "--no-cache", ".")
+    _check(checkout, imports, "--no-cache")
+    _check(checkout, sys.executable, "scripts/import_graph")
+
+
+@pytest.mark.nightly
+def test_every_skeleton_has_types(checkout: Any) -> None:
+    """With one skeleton of each kind, mypy has nothing to say about the package."""
+    mypy = _tool("mypy")
+    _write_one_of_each(checkout)
+    _check(checkout, mypy, "--strict", "-p", "ddp_probe")
+
+
+def test_the_first_rule_of_a_new_cause_chooses_its_hundred(checkout: Any) -> None:
+    """--hundred puts the id among those of the hundred, whatever the cause's other rules have."""
+    assert checkout.new("rule", "one-more-limit", "--by-words", "--hundred", "DDP2").returncode == 0
+    text = (checkout.root / "ddp_probe/judging/rules/one_more_limit.py").read_text(encoding="utf-8")
+    assert re.search(r'id="DDP2\d\d"', text)
 
 
 @pytest.mark.parametrize(
