@@ -56,7 +56,7 @@ class LaunchRecorder:
 
     def pytest_report_header(self) -> str:
         """Say where the launches are recorded, or why they are not."""
-        from ddp_probe.judging.doctor import armed_programs
+        from ddp_probe.doctor import armed_programs
 
         why = armed_programs.why_not([sys.executable], self._environment(dict(os.environ)))
         return "ddp_probe: not active: %s" % why if why else "ddp_probe: launches are recorded in %s" % self.folder

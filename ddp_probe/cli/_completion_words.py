@@ -81,8 +81,8 @@ def _named(kind: str) -> Iterator[str]:
 
 
 def _rules_and_checks() -> Iterator[str]:
+    from ddp_probe.doctor import checks
     from ddp_probe.judging import rules
-    from ddp_probe.judging.doctor import checks
 
     pages: List[Any] = [rules.rule_of(module) for module in rules.modules()]
     for each in (*pages, *(module.CHECK for module in checks.modules())):

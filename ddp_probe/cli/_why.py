@@ -24,9 +24,9 @@ def add(exc: ProbeError) -> None:
 
 
 def _first_problem() -> "tuple[str, str]":
-    from ddp_probe.judging.doctor.check import FAIL, WARN
-    from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
-    from ddp_probe.judging.doctor.host import Host, Request
+    from ddp_probe.doctor.check import FAIL, WARN
+    from ddp_probe.doctor.checks import activator, launcher_recorded, run_folder_writable
+    from ddp_probe.doctor.host import Host, Request
 
     host = Host(Request())
     for module in (activator, launcher_recorded, run_folder_writable):

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Judge, print."""
     if hasattr(sys.stdout, "reconfigure"):  # A name in a file may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.reading.checkpoints import judge_path
+    from ddp_probe.checkpoints import judge_path
 
     judged = _judged(judge_path.paths_of(args.paths), deep=args.deep)
     if args.against is not None:
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(found: List[Any], path: str) -> None:
-    from ddp_probe.reading.checkpoints import against
+    from ddp_probe.checkpoints import against
 
     other = against.read(path)
     for judged in found:
@@ -105,7 +105,7 @@ def _compare(found: List[Any], path: str) -> None:
 
 
 def _judged(paths: List[str], *, deep: bool) -> List[Any]:
-    from ddp_probe.reading.checkpoints.judge_path import judge
+    from ddp_probe.checkpoints.judge_path import judge
     from ddp_probe.showing.progress import Bar
 
     bar = Bar()

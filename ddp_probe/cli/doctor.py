@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print."""
-    from ddp_probe.judging.doctor.host import Host
+    from ddp_probe.doctor.host import Host
     from ddp_probe.shared import meeting
 
     _refuse(args)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_one(host: Any, args: argparse.Namespace) -> int:
     """Check this host alone."""
-    from ddp_probe.judging.doctor.check import verdict
+    from ddp_probe.doctor.check import verdict
     from ddp_probe.showing import doctor_page
 
     results = _examined(host, lambda check: not (args.static and check.live) and not check.of_hosts)
@@ -89,7 +89,7 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as part of a launch; rank 0 prints what all hosts say."""
-    from ddp_probe.judging.doctor import host_meeting
+    from ddp_probe.doctor import host_meeting
     from ddp_probe.shared import meeting
     from ddp_probe.showing import doctor_page
 
@@ -129,8 +129,8 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ddp_probe.judging.doctor import launch_command
-    from ddp_probe.judging.doctor.host import Request
+    from ddp_probe.doctor import launch_command
+    from ddp_probe.doctor.host import Request
 
     nproc = args.nproc
     if nproc is None and args.command:
@@ -139,8 +139,8 @@ def _request(args: argparse.Namespace) -> Any:
 
 
 def _examined(host: Any, wanted: Callable[[Any], bool]) -> List[Any]:
-    from ddp_probe.judging.doctor.checks import modules
-    from ddp_probe.judging.doctor.examine import examine
+    from ddp_probe.doctor.checks import modules
+    from ddp_probe.doctor.examine import examine
     from ddp_probe.showing.progress import Steps
 
     every, steps = [module for module in modules() if wanted(module.CHECK)], Steps(at_once=True)

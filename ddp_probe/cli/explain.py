@@ -77,7 +77,7 @@ def _page(module: Any, paths: List[str], width: int, say: Any) -> Iterator[Any]:
 
 def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Iterable[Any]:
     """Return the page of a check, or a list of rules and checks."""
-    from ddp_probe.judging.doctor import checks
+    from ddp_probe.doctor import checks
     from ddp_probe.judging.rules import RETIRED, modules, rule_of
     from ddp_probe.showing import doctor_page, rule_page
     from ddp_probe.showing.layout import StyledLine
@@ -100,7 +100,7 @@ def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Itera
 
 
 def _groups(rules: Sequence[Any], checks: Sequence[Any], say: Any) -> Iterable[Any]:
-    from ddp_probe.judging.doctor.checks import HUNDREDS
+    from ddp_probe.doctor.checks import HUNDREDS
     from ddp_probe.showing import rule_page
 
     yield from rule_page.hundreds(rules, rule_page.HUNDREDS, say)
@@ -219,7 +219,7 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
     said = "No rule or check matches %s." % safe.line(repr(name), 100)
     number = re.fullmatch(r"(?i)((?:ddp|doc)\d)\d+", name.strip())
     if number:  # An id that differs in a digit is another rule: suggest its group.
-        from ddp_probe.judging.doctor import checks
+        from ddp_probe.doctor import checks
         from ddp_probe.showing import rule_page
 
         about = {**rule_page.HUNDREDS, **checks.HUNDREDS}.get(number[1].upper())

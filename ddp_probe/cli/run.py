@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Replace this process with the command, so that its caller talks to it directly."""
     if not args.command:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
-    from ddp_probe.judging.doctor import armed_programs
+    from ddp_probe.doctor import armed_programs
 
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()

@@ -111,11 +111,15 @@ def _state(folders: List[str]) -> str:
     return hashlib.sha256(repr(state).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+_JUDGING = ("judging", "standing", "reading", "checkpoints", "wording")
+"""The rooms that a verdict depends on."""
+
+
 @lru_cache(maxsize=None)
 def _rules() -> int:
     """Return when what judges was changed last."""
     top = os.path.dirname(os.path.abspath(str(ddp_probe.__file__)))
-    folders = [at for part in ("judging", "reading") for at, _, _ in os.walk(os.path.join(top, part))]
+    folders = [at for part in _JUDGING for at, _, _ in os.walk(os.path.join(top, part))]
     return max(entry.stat().st_mtime_ns for folder in folders for entry in os.scandir(folder) if entry.name.endswith(".py"))
 
 

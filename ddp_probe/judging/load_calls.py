@@ -8,9 +8,9 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
+from ddp_probe.checkpoints import tensor_names
+from ddp_probe.checkpoints.tensor_names import Renaming
 from ddp_probe.judging import change
-from ddp_probe.reading.checkpoints import tensor_names
-from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record

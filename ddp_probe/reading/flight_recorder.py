@@ -10,11 +10,11 @@ from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import msgspec
 
+from ddp_probe.checkpoints.checkpoint_file import FileRange
+from ddp_probe.checkpoints.judged import BrokenError, UnknownError
+from ddp_probe.checkpoints.pickle_machine import Machine
+from ddp_probe.checkpoints.pickle_stream import Mapping, PickleStream
 from ddp_probe.reading import fold_file
-from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
-from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
-from ddp_probe.reading.checkpoints.pickle_machine import Machine
-from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickleStream
 from ddp_probe.shared.regular_files import NOT_REGULAR, open_bytes
 from ddp_probe.shared.schema import UNREADABLE, Site
 

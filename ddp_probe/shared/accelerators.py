@@ -48,7 +48,7 @@ class Accelerator:
         smi: str = "",  # the vendor's command line tool
         smi_list: Tuple[str, ...] = (),  # the arguments with which it lists the cards, and last a pattern of the line of one card
         smi_state: Tuple[Tuple[str, ...], ...] = (),  # the arguments of each command that prints the state of all cards
-        smi_form: str = "",  # how that is read (ddp_probe/judging/doctor/card_tools.py); without one it is kept as text
+        smi_form: str = "",  # how that is read (ddp_probe/doctor/card_tools.py); without one it is kept as text
         drivers: Tuple[str, ...] = (),  # names below /sys/module, the likeliest first
         visible: Tuple[str, ...] = (),  # variables that limit which cards a process sees
         environment: Tuple[str, ...] = (),  # beginnings of further variables of its runtime; those of its backends are known

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, Sequence
 
-from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Comparison, Damage, Judged
+from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Comparison, Damage, Judged
 from ddp_probe.showing import paint, safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, wrap

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ddp_probe.judging.doctor.check import FAIL, OK, ORDER, SKIPPED, UNKNOWN, WARN, Check, Result
-from ddp_probe.judging.doctor.checks import HUNDREDS
-from ddp_probe.judging.doctor.host_meeting import HostMeeting, MetHost
+from ddp_probe.doctor.check import FAIL, OK, ORDER, SKIPPED, UNKNOWN, WARN, Check, Result
+from ddp_probe.doctor.checks import HUNDREDS
+from ddp_probe.doctor.host_meeting import HostMeeting, MetHost
 from ddp_probe.showing import paint, safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, paragraph, sentence, wrap

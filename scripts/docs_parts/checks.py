@@ -1,8 +1,8 @@
-"""Prints docs/checks.md and docs/checks.zh-CN.md from ddp_probe/judging/doctor/checks."""
+"""Prints docs/checks.md and docs/checks.zh-CN.md from ddp_probe/doctor/checks."""
 
 from typing import Dict, Tuple
 
-from ddp_probe.judging.doctor.checks import HUNDREDS, modules
+from ddp_probe.doctor.checks import HUNDREDS, modules
 from ddp_probe.showing.language import CHINESE, ENGLISH, Language
 from docs_parts.markdown import NOTE, prose
 
@@ -12,7 +12,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "",
         "[中文](checks.zh-CN.md)",
         "",
-        "One file each under `ddp_probe/judging/doctor/checks/`. `python -m ddp_probe explain DOC301` prints one. An id and a slug never change.",
+        "One file each under `ddp_probe/doctor/checks/`. `python -m ddp_probe explain DOC301` prints one. An id and a slug never change.",
         "A check says ok, warn, fail, unknown (it could not be checked) or skipped, with the reason; a check that fails says what to do.",
     ),
     "zh": (
@@ -20,7 +20,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "",
         "[English](checks.md)",
         "",
-        "每项检查是 `ddp_probe/judging/doctor/checks/` 下的一个文件。`python -m ddp_probe explain DOC301` 打印其中一项。编号和名称永远不变。",
+        "每项检查是 `ddp_probe/doctor/checks/` 下的一个文件。`python -m ddp_probe explain DOC301` 打印其中一项。编号和名称永远不变。",
         "检查的结果是 ok（正常）、warn（警告）、fail（失败）、unknown（未能检查）或 skipped（跳过），并给出原因；失败时会写明怎么办。",
     ),
 }
@@ -41,7 +41,7 @@ def checks_page_in_chinese() -> str:
 
 
 def _page(say: Language) -> str:
-    lines = [NOTE % "ddp_probe/judging/doctor/checks", *_HEAD[say.name]]
+    lines = [NOTE % "ddp_probe/doctor/checks", *_HEAD[say.name]]
     hundred = ""
     for module in modules():
         check = module.CHECK

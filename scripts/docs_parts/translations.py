@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import ddp_probe
+from ddp_probe.doctor import check, checks
 from ddp_probe.judging import rule, rules
-from ddp_probe.judging.doctor import check, checks
 from ddp_probe.showing import brief_form, catalogue, language, rank_state, ranks_table, rule_page
 from ddp_probe.showing.html.page_words import WORDS
 
@@ -19,8 +19,8 @@ _ENDS = {rank_state.ENDED, rank_state.RUNNING, rank_state.NO_END, rank_state.NO_
 _PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
 _TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")
 _PATTERN = re.compile(r"\\|\(\?|\{\d|%[sdr]")  # Of a regular expression, or of another form.
-_PAGES, _RUNS = ("showing", "cli"), ("judging", "standing", "reading", "wording")
-"""The rooms that ask for labels, and those that make texts of a run."""
+_PAGES, _RUNS = ("showing", "cli"), ("judging", "standing", "reading", "doctor", "checkpoints", "wording")
+"""The rooms that ask for labels, and those that make texts of a run, a host or a checkpoint."""
 
 
 def texts() -> Iterator[Tuple[Any, str]]:

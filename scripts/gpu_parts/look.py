@@ -3,9 +3,9 @@
 import os
 from typing import List, NamedTuple, Tuple
 
-from ddp_probe.judging.doctor import cards
-from ddp_probe.judging.doctor.children import ChildAnswer
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor import cards
+from ddp_probe.doctor.children import ChildAnswer
+from ddp_probe.doctor.host import Host, Request
 from ddp_probe.shared.accelerators import Accelerator
 
 

@@ -3,13 +3,13 @@
 import argparse
 from typing import Any
 
-from ddp_probe.judging.doctor.checks import HUNDREDS, modules
+from ddp_probe.doctor.checks import HUNDREDS, modules
 from new_parts.files import PRINT, PYTHON, Plan, RefusedError, kebab
 
 _CHECK = '''"""Says in one sentence what has to be so."""
 
-from ddp_probe.judging.doctor.check import Answer, Check
-from ddp_probe.judging.doctor.host import Host
+from ddp_probe.doctor.check import Answer, Check
+from ddp_probe.doctor.host import Host
 from ddp_probe.wording.text import say
 from ddp_probe.wording.words import quoted
 
@@ -33,7 +33,7 @@ _TEST = '''"""The check %(name)s."""
 
 from types import SimpleNamespace
 
-from ddp_probe.judging.doctor.checks import %(module)s
+from ddp_probe.doctor.checks import %(module)s
 
 
 def test_it_fails_if_the_fault_is_there():
@@ -62,12 +62,12 @@ def plan(options: Any) -> Plan:
     words = {"name": name, "module": module, "id": "DOC%d" % (last + 1), "variable": module.upper()}
     test = "tests/doctor/test_%s_check.py" % module
     return Plan(
-        {"ddp_probe/judging/doctor/checks/%s.py" % module: _CHECK % words, test: _TEST % words},
+        {"ddp_probe/doctor/checks/%s.py" % module: _CHECK % words, test: _TEST % words},
         (),
         [
             PRINT,
             "%s -m pytest %s    # a host without the fault, and one with it" % (PYTHON, test),
-            "Write CHECK and check in ddp_probe/judging/doctor/checks/%s.py, as shared_memory.py does." % module,
+            "Write CHECK and check in ddp_probe/doctor/checks/%s.py, as shared_memory.py does." % module,
             "Plant its fault in tests/doctor/test_planted.py: exactly this check fails or warns, and what its remedy says makes it pass.",
             "%s -m pytest tests/doctor tests/languages    # every check, over every planted fault; some minutes" % PYTHON,
         ],

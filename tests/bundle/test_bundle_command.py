@@ -14,7 +14,7 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.judging.doctor import cards, children
+from ddp_probe.doctor import cards, children
 from ddp_probe.moving.bundle import bundle_pages
 from ddp_probe.shared.accelerators import by_device_type
 

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import pytest
 from corpus_table import CORPUS, truth
 
-from ddp_probe.reading.checkpoints import fill
-from ddp_probe.reading.checkpoints.judge_path import judge
-from ddp_probe.reading.checkpoints.judged import BROKEN, WHOLE, Judged
+from ddp_probe.checkpoints import fill
+from ddp_probe.checkpoints.judge_path import judge
+from ddp_probe.checkpoints.judged import BROKEN, WHOLE, Judged
 
 HERE = Path(__file__).resolve().parent
 Answers = Dict[str, List[str]]

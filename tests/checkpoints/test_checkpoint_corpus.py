@@ -5,8 +5,8 @@ from typing import Any, Callable, Dict, List
 import pytest
 from corpus_table import CORPUS, truth
 
-from ddp_probe.reading.checkpoints.judge_path import judge
-from ddp_probe.reading.checkpoints.judged import WHOLE, Judged
+from ddp_probe.checkpoints.judge_path import judge
+from ddp_probe.checkpoints.judged import WHOLE, Judged
 
 TRUTH = truth()
 

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List
 import pytest
 from corpus_table import CORPUS
 
-from ddp_probe.reading.checkpoints.judge_path import judge
-from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE
+from ddp_probe.checkpoints.judge_path import judge
+from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, WHOLE
 
 
 def safetensors(path: Path, tensors: Dict[str, Any], data: int = 8, **more: Any) -> Path:

@@ -17,9 +17,9 @@ import pytest
 from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
 
-from ddp_probe.reading.checkpoints import pickle_machine
-from ddp_probe.reading.checkpoints.judge_path import judge
-from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Judged
+from ddp_probe.checkpoints import pickle_machine
+from ddp_probe.checkpoints.judge_path import judge
+from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Judged
 
 STATE = CORPUS / "new" / "state-zip-2.pt"
 PID = b"ctorch\nFloatStorage\n"
@@ -137,7 +137,7 @@ def test_a_bomb_has_a_verdict_in_bounded_memory(
 _MANY = 1_000_000
 _PEAK = """
 import resource, sys
-from ddp_probe.reading.checkpoints.judge_path import judge
+from ddp_probe.checkpoints.judge_path import judge
 found = judge(sys.argv[1])
 print(found.verdict, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, found.because)
 """
@@ -282,7 +282,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_unknown(tmp_path: Path, monkeyp
             os.truncate(str(path), 10)
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.reading.checkpoints.checkpoint_file.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.checkpoints.checkpoint_file.os.pread", pread)
     found = judge(str(path))
     assert (found.verdict, found.because) == (UNKNOWN, "The file became shorter while it was read.")
 
@@ -320,7 +320,7 @@ def test_a_hundred_gigabytes_are_judged_without_being_read(tmp_path: Path, monke
         counted[0] += length
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.reading.checkpoints.checkpoint_file.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.checkpoints.checkpoint_file.os.pread", pread)
     for file in (path, other):
         found = judge(str(file))
         assert (found.verdict, found.elements, found.bytes) == (WHOLE, size, size * 4), found

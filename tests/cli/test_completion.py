@@ -14,8 +14,8 @@ import pytest
 
 from ddp_probe.cli import _completion_words, _parse, commands, completion, find, modules
 from ddp_probe.cli.completion import SHELLS
+from ddp_probe.doctor import checks
 from ddp_probe.judging import rules
-from ddp_probe.judging.doctor import checks
 
 # Metavars for text that no shell can know.
 _FREE_TEXT = {"PID", "B", "D", "N", "S", "TIME"}

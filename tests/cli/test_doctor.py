@@ -30,7 +30,7 @@ def test_json_is_one_object(told):
 
 def test_the_page_begins_with_the_verdict(told):
     """The page names how many fail, then each of them with what to do, and fits 80 columns."""
-    from ddp_probe.judging.doctor.check import Answer, Check, Result
+    from ddp_probe.doctor.check import Answer, Check, Result
     from ddp_probe.showing import doctor_page
 
     found = json.loads(told.stdout)["checks"]
@@ -69,17 +69,17 @@ def test_explain_knows_the_checks(run_python):
 
 def test_a_check_that_raises_is_unknown(monkeypatch):
     """A fault of one check is told as such, and the others go on; the verdict is then undecided."""
-    from ddp_probe.judging.doctor.check import verdict
-    from ddp_probe.judging.doctor.checks import clock, limits
-    from ddp_probe.judging.doctor.examine import examine
-    from ddp_probe.judging.doctor.host import Host, Request
+    from ddp_probe.doctor.check import verdict
+    from ddp_probe.doctor.checks import clock, limits
+    from ddp_probe.doctor.examine import examine
+    from ddp_probe.doctor.host import Host, Request
 
     monkeypatch.setattr(clock, "check", lambda host: 1 / 0)
     results = list(examine(Host(Request(), {}), [clock, limits]))
     assert [result.answer.status for result in results] == ["unknown", "ok"]
     assert "ZeroDivisionError" in results[0].answer.saw
     assert verdict(results) == "undecided"
-    assert sys.modules["ddp_probe.judging.doctor.checks.clock"] is clock
+    assert sys.modules["ddp_probe.doctor.checks.clock"] is clock
 
 
 def test_below_torchrun_the_code_is_in_a_line_and_a_file(run_python, clean_env, tmp_path):

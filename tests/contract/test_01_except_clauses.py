@@ -13,7 +13,9 @@ _PACKAGE = Path(ddp_probe.__file__).parent
 _ELSEWHERE = (
     "api.py",
     "attaching",
+    "checkpoints",
     "cli",
+    "doctor",
     "judging",
     "moving",
     "reading",

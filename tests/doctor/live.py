@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ddp_probe.judging.doctor import children
-from ddp_probe.judging.doctor.check import Result
-from ddp_probe.judging.doctor.checks import modules
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host
+from ddp_probe.doctor import children
+from ddp_probe.doctor.check import Result
+from ddp_probe.doctor.checks import modules
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host
 
 FAULTY = Path(__file__).resolve().parent / "programs" / "faulty"
 PLUGIN = Path(__file__).resolve().parent.parent / "accelerator" / "plugin"

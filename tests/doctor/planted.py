@@ -4,10 +4,10 @@ import re
 import shlex
 from typing import Any, Dict, List, Optional, Sequence
 
-from ddp_probe.judging.doctor.check import FAIL, WARN, Result
-from ddp_probe.judging.doctor.checks import static
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor.check import FAIL, WARN, Result
+from ddp_probe.doctor.checks import static
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host, Request
 
 STATIC = static()
 

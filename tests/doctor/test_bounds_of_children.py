@@ -10,10 +10,10 @@ from typing import Callable, Dict, Iterator, List, Set, Tuple
 import pytest
 import shebang
 
-from ddp_probe.judging.doctor import card_tools, children
-from ddp_probe.judging.doctor.card_tools import CardTool
-from ddp_probe.judging.doctor.checks import vendor_tool
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor import card_tools, children
+from ddp_probe.doctor.card_tools import CardTool
+from ddp_probe.doctor.checks import vendor_tool
+from ddp_probe.doctor.host import Host, Request
 from ddp_probe.shared.child_process import ChildProcess
 
 _PACKAGE = Path(children.__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe.judging.doctor import card_tools
-from ddp_probe.judging.doctor.card_tools import CardsOverTime, CardTool
+from ddp_probe.doctor import card_tools
+from ddp_probe.doctor.card_tools import CardsOverTime, CardTool
 from ddp_probe.shared.accelerators import ACCELERATORS
 from ddp_probe.shared.schema import CardLoad, CardsState
 
@@ -242,7 +242,7 @@ def test_a_tool_that_hangs_ends_with_the_child(tmp_path, how):
     env = _tool(tmp_path, "efsmi", "#!/bin/sh\necho $$ > '%s/tool'\nexec sleep 600\n" % tmp_path)
     code = (
         "import os, subprocess, sys, time\n"
-        "asks = 'import sys; from ddp_probe.judging.doctor.programs.cards_state import main; main(sys.argv[1:])'\n"
+        "asks = 'import sys; from ddp_probe.doctor.programs.cards_state import main; main(sys.argv[1:])'\n"
         "child = subprocess.Popen([sys.executable, '-c', asks, '1', %r])\n"
         "open(%r, 'w').write(str(child.pid))\n"
         "time.sleep(600)\n"
@@ -261,7 +261,7 @@ def test_a_tool_that_hangs_ends_with_the_child(tmp_path, how):
 def test_one_child_asks_for_a_run_on_a_host(tmp_path):
     """Of two launchers of one run on a host one asks; when it is gone, the other takes over."""
     env = _tool(tmp_path, "efsmi", '#!/bin/sh\necho $PPID >> "%s/asked"\necho "* 0  T20 | x | 32G D | 5.0%%  W *"\n' % tmp_path)
-    asks = "import sys; from ddp_probe.judging.doctor.programs.cards_state import main; main(sys.argv[1:])"
+    asks = "import sys; from ddp_probe.doctor.programs.cards_state import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", asks, "0.1", str(tmp_path)]
     children = [subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE) for _ in range(2)]
     asked = tmp_path / "asked"

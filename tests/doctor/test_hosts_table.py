@@ -1,13 +1,13 @@
 """The table of hosts, and the cards that ranks share, from what children have said."""
 
-from ddp_probe.judging.doctor import live_ranks
-from ddp_probe.judging.doctor.check import verdict
-from ddp_probe.judging.doctor.checks import own_card_each
-from ddp_probe.judging.doctor.children import ChildAnswer
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host, Request
-from ddp_probe.judging.doctor.host_meeting import made_of
-from ddp_probe.judging.doctor.live_ranks import LivePlan
+from ddp_probe.doctor import live_ranks
+from ddp_probe.doctor.check import verdict
+from ddp_probe.doctor.checks import own_card_each
+from ddp_probe.doctor.children import ChildAnswer
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host, Request
+from ddp_probe.doctor.host_meeting import made_of
+from ddp_probe.doctor.live_ranks import LivePlan
 from ddp_probe.shared.accelerators import by_device_type
 from ddp_probe.showing.doctor_page import host_lines, of_hosts
 

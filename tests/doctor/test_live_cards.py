@@ -7,7 +7,7 @@ import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from live import PLUGIN, SECONDS, Clock, left_running, on_cards, run, stage, statuses
 
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor.host import Host, Request
 
 pytestmark = pytest.mark.slow
 _FAULTS = {"CARD_FAULTS": "hang:1,crash:2", "TOPS_VISIBLE_DEVICES": "0,1,2,3", "UUIDS": "1"}

@@ -11,10 +11,10 @@ import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from live import LIVE, PLUGIN, SECONDS, Clock, left_running, on_cards, run, stage, statuses
 
-from ddp_probe.judging.doctor import children, live_ranks
-from ddp_probe.judging.doctor.checks import world_size_by_hand
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor import children, live_ranks
+from ddp_probe.doctor.checks import world_size_by_hand
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host, Request
 
 pytestmark = pytest.mark.slow
 _LAUNCHED = [module for module in LIVE if module.CHECK.slug != "card-computes"]
@@ -96,7 +96,7 @@ def hangs(clean_env, tmp_path):
 def test_children_end_with_doctor(hangs, when):
     """If doctor is killed, so are its children, whether they have only begun or hang in an import."""
     env, begun = hangs
-    code = "from ddp_probe.judging.doctor.host import *; Host(Request(seconds=1000)).ask('torch_facts')"
+    code = "from ddp_probe.doctor.host import *; Host(Request(seconds=1000)).ask('torch_facts')"
     doctor = subprocess.Popen([sys.executable, "-c", code], env=env)
     while not (begun.exists() if when == "in a hang" else left_running(doctor.pid)):
         assert doctor.poll() is None

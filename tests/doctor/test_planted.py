@@ -13,8 +13,8 @@ import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from planted import STATIC, Planter, followed
 
-from ddp_probe.judging.doctor import cards
-from ddp_probe.judging.doctor.checks import (
+from ddp_probe.doctor import cards
+from ddp_probe.doctor.checks import (
     cards_present,
     driver_loaded,
     master_port,
@@ -22,8 +22,8 @@ from ddp_probe.judging.doctor.checks import (
     vendor_tool,
     visible_cards,
 )
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host, Request
 
 pytestmark = pytest.mark.slow
 
@@ -163,7 +163,7 @@ def test_shared_memory_that_is_small(clean_env: Callable[..., Dict[str, str]]) -
     """/dev/shm of 64 MiB fails its check; the command that the remedy gives to root makes it pass."""
     if _unshare("mount -t tmpfs tmpfs /dev/shm", dict(os.environ)).returncode:
         pytest.skip("This user may not mount a file system in a namespace of its own.")
-    code = "from ddp_probe.judging.doctor.checks.shared_memory import check\nfrom ddp_probe.judging.doctor.host import *\n"
+    code = "from ddp_probe.doctor.checks.shared_memory import check\nfrom ddp_probe.doctor.host import *\n"
     code += "print(*check(Host(Request()))[:3], sep=chr(10))"
     look = shlex.join([sys.executable, "-c", code])
     small = _unshare("mount -t tmpfs -o size=64m tmpfs /dev/shm\n" + look, clean_env())
@@ -202,8 +202,8 @@ def test_device_files_of_another_group(run_python: Any, clean_env: Callable[...,
         pytest.skip("Only root can become another user.")
     dev = _dev(tmp_path, "gcu0", "gcu1")
     code = (
-        "import os, grp; from ddp_probe.judging.doctor.checks import device_files_open as it\n"
-        "from ddp_probe.judging.doctor.host import Host, Request\n"
+        "import os, grp; from ddp_probe.doctor.checks import device_files_open as it\n"
+        "from ddp_probe.doctor.host import Host, Request\n"
         "host = Host(Request(device='gcu'), {}, dev=%r); os.setgid(65534); os.setuid(65534)\n"
         "answer = it.check(host); print(answer.status, answer.saw, answer.remedy)"
     ) % dev

@@ -9,7 +9,7 @@ import time
 import pytest
 from gathering import SECONDS, TOKEN, brings, ended, lacking, offer, split, until, without_paths
 
-from ddp_probe.judging.doctor.programs import meet
+from ddp_probe.doctor.programs import meet
 from ddp_probe.moving.gather import gather_run
 from ddp_probe.moving.gather.messages import (
     VERSION,

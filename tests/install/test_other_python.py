@@ -6,8 +6,8 @@ import shlex
 import shebang
 
 _CHECK = (
-    "from ddp_probe.judging.doctor.checks import activator, launcher_recorded\n"
-    "from ddp_probe.judging.doctor.host import Host, Request\n"
+    "from ddp_probe.doctor.checks import activator, launcher_recorded\n"
+    "from ddp_probe.doctor.host import Host, Request\n"
     "host = Host(Request())\n"
     "for check in (activator, launcher_recorded): print(*check.check(host)[:3], sep='|')"
 )

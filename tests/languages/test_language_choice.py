@@ -5,8 +5,8 @@ from typing import Dict
 
 import pytest
 
-from ddp_probe.judging.doctor.check import FAIL
-from ddp_probe.judging.doctor.checks import variable_names
+from ddp_probe.doctor.check import FAIL
+from ddp_probe.doctor.checks import variable_names
 from ddp_probe.shared import settings
 from ddp_probe.showing.language import CHINESE, ENGLISH, Language, chosen
 

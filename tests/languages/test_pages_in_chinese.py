@@ -10,9 +10,9 @@ import pytest
 from docs_parts import translations
 
 from ddp_probe.cli import main
-from ddp_probe.judging.doctor.check import TEXTS as CHECK_TEXTS
-from ddp_probe.judging.doctor.check import Answer, Result
-from ddp_probe.judging.doctor.checks import modules as check_modules
+from ddp_probe.doctor.check import TEXTS as CHECK_TEXTS
+from ddp_probe.doctor.check import Answer, Result
+from ddp_probe.doctor.checks import modules as check_modules
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import TEXTS as RULE_TEXTS
 from ddp_probe.judging.rules import modules, rule_of

@@ -10,12 +10,12 @@ import pytest
 import ddp_probe
 
 PACKAGE = Path(ddp_probe.__file__).parent
-ROOMS = ("judging", "standing")
+ROOMS = ("judging", "standing", "doctor", "checkpoints")
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
 # Of a regular expression, a command, code.
 _OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
 # Of the first no page shows the texts; the others run in a child and print what they say, which is quoted.
-APART = ("judging/examples.py", "judging/doctor/programs/")
+APART = ("judging/examples.py", "doctor/programs/")
 
 
 def _finished(tree: ast.AST) -> Iterator[Tuple[int, str]]:
@@ -64,7 +64,7 @@ def _modules() -> List[str]:
 
 @pytest.mark.parametrize("module", _modules())
 def test_no_sentence_is_finished_in_the_code(module: str) -> None:
-    """A module of judging or standing gives its sentences as templates with named places."""
+    """A module that judges or compares gives its sentences as templates with named places."""
     assert list(_finished(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))) == []
 
 

@@ -9,7 +9,19 @@ import pytest
 import ddp_probe
 
 _PACKAGE = Path(ddp_probe.__file__).resolve().parent
-_READ = ("reading", "showing", "judging", "cli", "moving", "attaching", "api.py", "pytest_plugin.py")
+_READ = (
+    "reading",
+    "checkpoints",
+    "standing",
+    "judging",
+    "doctor",
+    "showing",
+    "moving",
+    "attaching",
+    "cli",
+    "api.py",
+    "pytest_plugin.py",
+)
 _WRITE_MODES = set("wxa")
 _WRITE_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_DIRECTORY"}
 # What opens a descriptor with flags that its caller gives, or that a name holds: each of them writes.

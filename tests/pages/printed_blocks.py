@@ -18,9 +18,9 @@ from page_blocks import REPO
 from page_scene import FOLDER, Scene, lines_of
 
 from ddp_probe.activation.installer import child, installation, locations
-from ddp_probe.judging.doctor.check import Check, Result
-from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor.check import Check, Result
+from ddp_probe.doctor.checks import activator, launcher_recorded, run_folder_writable
+from ddp_probe.doctor.host import Host, Request
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import schema

@@ -3,11 +3,11 @@
 import re
 from typing import Iterator, Optional
 
+from ddp_probe.checkpoints.tensor_names import Renaming
 from ddp_probe.judging import change
 from ddp_probe.judging.load_calls import edit, renaming
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
-from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import say

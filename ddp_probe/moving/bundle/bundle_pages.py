@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import ddp_probe
-from ddp_probe.judging.doctor import cards, checks, host
-from ddp_probe.judging.doctor.children import ChildAnswer
-from ddp_probe.judging.doctor.examine import examine
-from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.doctor import cards, checks, host
+from ddp_probe.doctor.children import ChildAnswer
+from ddp_probe.doctor.examine import examine
+from ddp_probe.doctor.host import Host, Request
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional
 
-from ddp_probe.judging.doctor import children
+from ddp_probe.doctor import children
 from ddp_probe.moving.gather import choice, sender
 from ddp_probe.moving.gather.hub import GatherHub
 from ddp_probe.moving.gather.keep import Keep, nothing_kept

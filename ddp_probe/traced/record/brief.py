@@ -35,7 +35,7 @@ STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.showing.standst
 """What a Reader runs that says why a run stands still."""
 STACKS = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.attaching.silent_stacks"
 """What a Reader runs that asks py-spy for the stacks of processes."""
-CARDS = _POLITE + _IMPORT % "ddp_probe.judging.doctor.programs.cards_state"
+CARDS = _POLITE + _IMPORT % "ddp_probe.doctor.programs.cards_state"
 """What a child of start() runs that asks for the state of the cards until it is ended."""
 _STEP = 100
 """Milliseconds between two looks at whether the answer is still wanted."""

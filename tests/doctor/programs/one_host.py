@@ -19,12 +19,12 @@ def main():
 
 def meet(wanted):
     """Return what this rank's doctor says of the meeting."""
-    from ddp_probe.judging.doctor import host_meeting
-    from ddp_probe.judging.doctor.check import Answer, Check, Result
-    from ddp_probe.judging.doctor.checks import modules
-    from ddp_probe.judging.doctor.children import ChildAnswer
-    from ddp_probe.judging.doctor.examine import examine
-    from ddp_probe.judging.doctor.host import Host, Request
+    from ddp_probe.doctor import host_meeting
+    from ddp_probe.doctor.check import Answer, Check, Result
+    from ddp_probe.doctor.checks import modules
+    from ddp_probe.doctor.children import ChildAnswer
+    from ddp_probe.doctor.examine import examine
+    from ddp_probe.doctor.host import Host, Request
     from ddp_probe.showing.doctor_page import host_lines
 
     host = Host(Request(device="cpu", seconds=wanted["seconds"]))
