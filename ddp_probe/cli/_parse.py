@@ -18,12 +18,12 @@ class _Parser(argparse.ArgumentParser):
 
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""
-        match = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        match = re.match(r"unrecognized arguments: --([\w-]+)", message)
         import difflib
 
-        known = [name for name in self._option_string_actions if name.startswith("--")]
+        known = [name[2:] for name in self._option_string_actions if name.startswith("--")]  # The dashes are alike in all.
         close = difflib.get_close_matches(match[1], known, n=1, cutoff=0.6) if match else []
-        return close[0] if close else ""
+        return "--" + close[0] if close else ""
 
 
 def parser(module: Any) -> argparse.ArgumentParser:

@@ -151,7 +151,15 @@ _NAME_AND_VALUE = Expression(
 
 
 def _mask_asked(text: str) -> str:
-    return _ASKED.sub(lambda match: match[0] if _says_nothing(match[2]) else match[1] + MASK, text)
+    return _ASKED.sub(_hide_answer, text)
+
+
+def _hide_answer(match: "re.Match[str]") -> str:
+    """Hide what follows a prompt; of a file with such a name, as in /x/password: Directory, only what looks like a secret."""
+    in_path = match.string[max(match.start() - 1, 0) : match.start()] == "/"
+    if _says_nothing(match[2]) or (in_path and not looks_secret(match[2])):
+        return match[0]
+    return match[1] + MASK
 
 
 def _says_nothing(value: str) -> bool:

@@ -29,7 +29,7 @@ def test_a_command_directly_behind_a_path_is_masked(before: str, command: str) -
     assert secret not in mask("cannot start " + before + command % secret + after)
 
 
-@pytest.mark.parametrize("text", ["/a/mysql-p1/file", "image=docker:24.0 -p 8080:80", "/data/docker:login -p"])
+@pytest.mark.parametrize("text", ["/a/mysql-p1/file", "image=docker:24.0 -p 8080:80", "/data/docker:login -p", "cat: /x/password: Directory"])
 def test_an_ordinary_line_is_not_changed(text: str) -> None:
-    """Paths and options that look like these commands stay as they are."""
+    """Paths and options that look like these commands, or like a question for a password, stay as they are."""
     assert mask(text) == text
