@@ -15,12 +15,13 @@ from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIR
 from ddp_probe.standing.item_order import first_mixed_calls
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import at, counted, listed, named
+from ddp_probe.wording.words import at, command, counted, listed, named
 
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = say(
-    "Read the run where the job's source is as it ran, or make a bundle there: python -m ddp_probe bundle. If the two lines are the arms of one "
-    "'if', nothing is wrong."
+    "Read the run where the job's source is as it ran, or make a bundle there: {bundle}. If the two lines are the arms of one "
+    "'if', nothing is wrong.",
+    bundle=command("bundle"),
 )
 _NEXT_ORDER = say(
     "Look at the loop around this line: if the tensor belongs to the name, let all ranks go over the names in one order, with sorted(). "

@@ -19,7 +19,7 @@ from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.own_code import task
 from ddp_probe.shared.schema import OpenSocket, ProcessLook, Site
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import at, counted, listed, named, place, quoted, size
+from ddp_probe.wording.words import at, command, counted, listed, named, place, quoted, size
 
 NEEDS = str(ProcessLook.__struct_config__.tag)
 NOT_RUNNING, GONE, DISK = ("T", "t"), ("Z", "X", "x", ""), "D"
@@ -297,10 +297,13 @@ def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str
 # What looks leave open.
 
 _ARMED = say("Start the job with DDP_PROBE=1 next time: ledgers name the call, the group and the sizes that stacks do not show.")
-_AGAIN = say("If it hangs, look again: python -m ddp_probe attach. Proof of a normal end needs the probe: DDP_PROBE=1.")
-_LINE = say("Look at that line: what does it wait for? If it continues on its own, look again: python -m ddp_probe attach.")
+_AGAIN = say("If it hangs, look again: {look}. Proof of a normal end needs the probe: DDP_PROBE=1.", look=command("attach"))
+_LINE = say("Look at that line: what does it wait for? If it continues on its own, look again: {look}.", look=command("attach"))
 _ENDED = say("What it printed tells more: python -m ddp_probe report LOG. The next run says how each rank ended: DDP_PROBE=1.")
-_THERE = say("If they are on other hosts, run python -m ddp_probe attach there as well, and bring the runs together: docs/attach.md has the lines.")
+_THERE = say(
+    "If they are on other hosts, run {look} there as well, and bring the runs together: docs/attach.md has the lines.",
+    look=command("attach"),
+)
 
 
 def open_questions(run: Run) -> Iterator[Undecided]:

@@ -9,7 +9,7 @@ from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import at, listed, named, ordinal, quoted
+from ddp_probe.wording.words import at, command, listed, named, ordinal, quoted
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
@@ -79,7 +79,7 @@ def _settings(values: Dict[str, str]) -> Text:
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
 
-_NEXT = say("python -m ddp_probe logs shows that start as well, by its time; its cause may return.")
+_NEXT = say("{logs} shows that start as well, by its time; its cause may return.", logs=command("logs"))
 
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:

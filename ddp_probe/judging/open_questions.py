@@ -23,7 +23,7 @@ from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
 from ddp_probe.wording.text import Text, about, joined, say
-from ddp_probe.wording.words import capital, clock, counted, listed, named, place, quoted
+from ddp_probe.wording.words import capital, clock, command, counted, listed, named, place, quoted
 
 _SHOWN = 4  # Ranks whose place is said.
 _STATES = {
@@ -115,7 +115,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     if running and not failures:
         states = listed([_in_state(pid, state) for pid, state in running.items()], 4)
         because = say("No rank left a file, and {states}: torch is not imported there yet, or the probe was not loaded.", states=states)
-        then = say("See where they are: python -m ddp_probe attach {pid}.", pid=next(iter(running)))
+        then = say("See where they are: {look}.", look=command("attach", str(next(iter(running)))))
         yield Undecided("no-rank-wrote", because, next=then)
         return
     if calls and not failures and all(call.end is not None and call.failure is None for call in calls):
@@ -233,9 +233,10 @@ def unseen(run: Run) -> Undecided:
         then = say("Start gather again on all hosts: what has arrived is kept, and the rest is added.")
     else:
         then = say(
-            "The folders of those hosts belong to this run. Start 'python -m ddp_probe gather' as a job of one process on each "
-            "host, which brings them together; or copy them beside it, and name them all: python -m ddp_probe report {folders}",
-            folders=quoted(near),
+            "The folders of those hosts belong to this run. Start '{gather}' as a job of one process on each "
+            "host, which brings them together; or copy them beside it, and name them all: {report}",
+            gather=command("gather"),
+            report=command("report", near),
         )
     return Undecided("not-seen", because, next=then)
 
@@ -263,7 +264,7 @@ def _unknown(alike: Sequence[Failed]) -> Text:
 
 def _traceback(alike: Sequence[Failed]) -> Text:
     ranks, first = _ranks(alike), alike[0]
-    logs = quoted("python -m ddp_probe logs" + (" --rank %d" % ranks[0] if ranks else ""))
+    logs = command("logs", "--rank", str(ranks[0])) if ranks else command("logs")
     if first.site:
         template = "Start at {where}; the whole traceback is in {log}, and {logs} shows what was done before."
         return say(template, where=place(first.site), log=_line_of_log(first), logs=logs)
@@ -344,9 +345,8 @@ def _waiting(run: Run) -> Iterator[Undecided]:
             when=clock(since),
         )
         then = say(
-            "Look at the ranks that are missing: these may wait for them. If it still runs, python -m ddp_probe attach {pid} "
-            "shows where each stands.",
-            pid=inside[0][0].pid,
+            "Look at the ranks that are missing: these may wait for them. If it still runs, {look} shows where each stands.",
+            look=command("attach", str(inside[0][0].pid)),
         )
         yield Undecided("waiting", because, next=then)
 

@@ -9,7 +9,7 @@ from ddp_probe.reading.model import Death, LoggedProcess, Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.arms import condition
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import counted, named, place, quoted
+from ddp_probe.wording.words import command, counted, named, place, quoted
 
 RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
     "still-running",
@@ -124,13 +124,13 @@ NEXT_NO_GROUP = say(
     "If the processes use torch.distributed.rpc or no torch at all, there is nothing to follow: the probe looks at process groups. If they "
     "should train together, check whether each of them calls init_process_group."
 )
-NEXT_OTHER_RUN = say("python -m ddp_probe runs lists all runs.")
+NEXT_OTHER_RUN = say("{runs} lists all runs.", runs=command("runs"))
 NEXT_MISSING = say("Look at what those ranks printed first. If their host writes to its own folder, name both: python -m ddp_probe report DIR DIR.")
 NEXT_LAUNCHER = say("Look at what the launching program printed, and at its own code after the ranks had ended.")
 NEXT_HUNG = say("If it hung there, look at the ranks that were in another place: it waited for those.")
 NEXT_EMPTY = say("Save what the job prints, including errors: COMMAND 2>&1 | tee log. Or run it with DDP_PROBE=1.")
-NEXT_TRACED = say("Run the job again with DDP_PROBE=1 and read that run: python -m ddp_probe report.")
-NEXT_FOLLOW = say("Read it again once it has ended; python -m ddp_probe report --follow waits for that.")
+NEXT_TRACED = say("Run the job again with DDP_PROBE=1 and read that run: {report}.", report=command("report"))
+NEXT_FOLLOW = say("Read it again once it has ended; {report} waits for that.", report=command("report", "--follow"))
 NEXT_LOGGED = say(
     "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is recorded."
 )

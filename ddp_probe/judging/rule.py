@@ -10,7 +10,7 @@ from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed
 from ddp_probe.shared.schema import Site
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.words import command, quoted
 
 ERROR, WARNING = "error", "warning"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
@@ -134,7 +134,7 @@ class Rule(NamedTuple):
 
     def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:
         """Return that the logs leave this rule's question open, and what to try next."""
-        explain = say("python -m ddp_probe explain {id} says what would settle it.", id=self.id)
+        explain = say("{explain} says what would settle it.", explain=command("explain", self.id))
         return Undecided(self.slug, because, tuple(explains), then or explain)
 
 

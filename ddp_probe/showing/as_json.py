@@ -1,7 +1,6 @@
 """The form for programs: one object with a published schema. Keys may be added; no key is removed or changes its meaning."""
 
 import json
-import re
 import sys
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, Optional
@@ -16,7 +15,7 @@ from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site, in_order
 from ddp_probe.showing import inventory, remedies, safe
 from ddp_probe.showing.rank_state import RankState, rank_states
-from ddp_probe.wording.text import fact_of
+from ddp_probe.wording.text import commands, fact_of
 
 if sys.version_info >= (3, 9):
     from typing import Annotated
@@ -27,8 +26,6 @@ VERSION = 1
 ADDRESS = "urn:ddp-probe:report:%d" % VERSION
 """The schema's own, which is the same wherever the repository is."""
 _INDENT = 2
-_COMMAND = re.compile(r"python -m ddp_probe [a-z]+\b(?: (?:--?[a-z][a-z-]*|DDP\d+|\d[\w-]*|[^\s']*/[^\s',;]*[^\s',;.]))*(?! [A-Z]{2,}\b)")
-"""A command in a sentence, as far as its words are options, numbers, ids and paths; none of which a part stands for what a person knows: DIR."""
 _FACTS = (
     "A value is a number, a text, the list of some ranks, a line {file, line, function}, {bytes}, {seconds}, {time}, a list, or an object "
     "with what a clause names."
@@ -201,7 +198,13 @@ def form(diagnosis: Diagnosis) -> ReportForm:
         diagnosis.verdict,
         [_finding(finding) for finding in diagnosis.findings],
         [
-            UndecidedForm(reason.slug, reason.because, reason.next, _COMMAND.findall(reason.next), _facts(because=reason.because, next=reason.next))
+            UndecidedForm(
+                reason.slug,
+                reason.because,
+                reason.next,
+                list(commands(reason.next)),
+                _facts(because=reason.because, next=reason.next),
+            )
             for reason in diagnosis.undecided
         ],
         _inventory(diagnosis.run, states),

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 from string import Formatter
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
-from ddp_probe.wording.values import Items, Translate
+from ddp_probe.wording.values import Command, Items, Translate
 
 _FORMATTER = Formatter()
 
@@ -72,8 +72,23 @@ def templates(value: Any) -> Iterator[str]:
     """Yield the template of a text, and those of the texts that it names."""
     if isinstance(value, Text):
         yield value.template
-    for part in value.values.values() if isinstance(value, Text) else value.items if isinstance(value, Items) else ():
+    for part in _parts(value):
         yield from templates(part)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return what a text or a list names."""
+    if isinstance(value, Text):
+        return value.values.values()
+    return value.items if isinstance(value, Items) else ()
+
+
+def commands(value: Any) -> Iterator[str]:
+    """Yield the commands that a text names, each as a shell takes it."""
+    if isinstance(value, Command):
+        yield str(value)
+    for part in _parts(value):
+        yield from commands(part)
 
 
 def fact_of(text: str) -> Dict[str, Any]:

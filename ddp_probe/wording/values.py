@@ -175,6 +175,13 @@ class Quote(Value):
         return self._text
 
 
+class Command(Quote):
+    """A command of this package, whole, as a shell takes it: the same in each language."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Command, (self._text,)
+
+
 class Items(Value):
     """A list of texts: the first of them, and how many more there are."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.values import Duration, Items, Moment, Place, Quote, Ranks, Size
+from ddp_probe.wording.values import Command, Duration, Items, Moment, Place, Quote, Ranks, Size
 
 if TYPE_CHECKING:
     from ddp_probe.shared.schema import Site
@@ -59,6 +59,11 @@ def listed(items: Sequence[Any], limit: int = 0, by: str = ", ") -> Text:
 def quoted(text: Any) -> Text:
     """Return what a program printed, or what stands in the job's source: it is the same in each language."""
     return say("{it}", it=Quote(text))
+
+
+def command(*words: str) -> Text:
+    """Return a command of this package by its words, whole: none of them stands for what a person knows."""
+    return say("{it}", it=Command(" ".join(("python -m ddp_probe", *words))))
 
 
 def cut(text: str, limit: int) -> Text:

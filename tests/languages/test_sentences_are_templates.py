@@ -10,7 +10,7 @@ import pytest
 import ddp_probe
 
 PACKAGE = Path(ddp_probe.__file__).parent
-ROOMS = ("judging", "standing", "doctor", "checkpoints")
+ROOMS = ("judging", "standing", "doctor")
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
 # Of a regular expression, a command, code.
 _OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
@@ -91,3 +91,14 @@ def test_a_finished_sentence_is_found(code: str) -> None:
 def test_what_is_no_sentence_is_let_through(code: str) -> None:
     """A place, a regular expression and a template are not sentences."""
     assert not list(_finished(ast.parse(_IN_FUNCTION % code)))
+
+
+_COMMAND = re.compile(r"python -m ddp_probe [a-z]+\b(?! [A-Z]{2,})")
+
+
+@pytest.mark.parametrize("place", [module for module in _modules() if module.startswith(("judging/", "standing/"))])
+def test_a_command_is_a_value(place: str) -> None:
+    """A command that can be given as it stands is no part of a template: --json has it beside the text."""
+    tree = ast.parse((PACKAGE / place).read_text(encoding="utf-8"))
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert [text for text in texts if _COMMAND.search(text)] == []

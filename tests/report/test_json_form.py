@@ -11,6 +11,8 @@ from ddp_probe.cli._parse import parser
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.showing import as_json
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import command
 
 _JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started"]
 
@@ -50,24 +52,27 @@ def test_a_report_names_its_schema(made: Diagnosis) -> None:
 @pytest.mark.parametrize(
     ("sentence", "commands"),
     [
-        ("python -m ddp_probe explain DDP621 says what would settle it.", ["python -m ddp_probe explain DDP621"]),
-        ("See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check its host.", ["python -m ddp_probe logs --rank 0"]),
+        (say("{explain} says what would settle it.", explain=command("explain", "DDP621")), ["python -m ddp_probe explain DDP621"]),
         (
-            "Look where it is: python -m ddp_probe stacks, or python -m ddp_probe attach 77.",
+            joined([say("See what it did: {logs}.", logs=command("logs", "--rank", "0")), say("Then check its host.")]),
+            ["python -m ddp_probe logs --rank 0"],
+        ),
+        (
+            say("Look where it is: {stacks}, or {look}.", stacks=command("stacks"), look=command("attach", "77")),
             ["python -m ddp_probe stacks", "python -m ddp_probe attach 77"],
         ),
-        ("Name them all: python -m ddp_probe report /data/a.b/run-1.", ["python -m ddp_probe report /data/a.b/run-1"]),
-        ("Name both: python -m ddp_probe report DIR DIR.", []),
-        ("Look at what the launch printed first.", []),
+        (say("Name them all: {report}.", report=command("report", "/data/a.b/run-1")), ["python -m ddp_probe report /data/a.b/run-1"]),
+        (say("Name both: python -m ddp_probe report DIR DIR."), []),
+        (say("Look at what the launch printed first."), []),
     ],
 )
-def test_a_command_in_what_to_try_next_is_one(sentence: str, commands: List[str], made: Diagnosis) -> None:
+def test_a_command_in_what_to_try_next_is_one(sentence: Text, commands: List[str], made: Diagnosis) -> None:
     """Each command of `next` stands by itself as well, and one whose arguments only a person knows does not."""
     asked = Undecided("a-question", "Nobody knows.", next=sentence)
     (told,) = json.loads(as_json.text(made._replace(undecided=[asked])))["undecided"]
     assert (told["next"], told["commands"]) == (sentence, commands)
-    for command in commands:
-        _, _, _, name, *arguments = command.split()
+    for each in commands:
+        _, _, _, name, *arguments = each.split()
         parser(find(name)).parse_args(arguments)
 
 

@@ -10,11 +10,14 @@ from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import named, place, quoted
+from ddp_probe.wording.words import command, named, place, quoted
 
 _ENDPOINT = Expression(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 
-_RANK_0 = say("See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR.")
+_RANK_0 = say(
+    "See what rank 0 did instead: {logs}. Then check that its host is the one in MASTER_ADDR.",
+    logs=command("logs", "--rank", "0"),
+)
 
 RULE = Rule(
     id="DDP413",

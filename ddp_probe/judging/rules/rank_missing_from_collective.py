@@ -15,7 +15,7 @@ from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import MISSING, UNKNOWN, Split
 from ddp_probe.standing.stalls import BACKWARD
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import at, counted, listed, named, place, quoted
+from ddp_probe.wording.words import at, command, counted, listed, named, place
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = say("Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop.")
@@ -181,7 +181,7 @@ def _remedy(run: Run, found: Split, ways: Optional[Tuple[Site, Site]]) -> str:
             "While it hangs: {command} shows the line at which {who} is, if py-spy is installed and may look. "
             "Native code that is called there does not give the GIL back: a regular expression that backtracks, "
             "a compiled extension, a lock in C.",
-            command=quoted("python -m ddp_probe attach %d" % guilty.process.pid),
+            command=command("attach", str(guilty.process.pid)),
             who=who,
         )
     if _stands(run, found):
@@ -251,8 +251,10 @@ def _undecided(run: Run, found: Split) -> Undecided:
         say("{parts:capital}.{doubt}", parts=listed(parts, by="; "), doubt=doubt(run, found)),
         explains=explained(run),
         then=say(
-            "Look where {who} is: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs.",
+            "Look where {who} is: {stacks}, or {look}, while it hangs.",
             who=named(found.unknown or found.there),
+            stacks=command("stacks"),
+            look=command("attach"),
         ),
     )
 

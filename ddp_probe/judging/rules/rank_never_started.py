@@ -11,7 +11,7 @@ from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import at, listed, named, quoted
+from ddp_probe.wording.words import at, command, listed, named
 
 _Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]", List[Failed]]
 _MISSED = Expression(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
@@ -25,8 +25,9 @@ _NOT_IT = r"_create_process_group_wrapper|" + _TOO_MANY
 _WHO = "Look at what the other ranks print on each host; from there, nc -vz MASTER_ADDR MASTER_PORT shows whether the master can be reached."
 
 _LATER = say(
-    "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
-    "wait for the end of the job and run the report again."
+    "Look at what the ranks with a file did before init_process_group: {logs}. If they were still loading, "
+    "wait for the end of the job and run the report again.",
+    logs=command("logs"),
 )
 
 RULE = Rule(
@@ -139,7 +140,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
             "Nothing is wrong if it still imports or reads something large: wait. If nothing changes, see where it "
             "stands: {command}; a stale lock, a disk that does not answer and a prompt on the terminal look the same "
             "from outside.",
-            command=quoted("python -m ddp_probe attach %d" % next(iter(starting.values()))),
+            command=command("attach", str(next(iter(starting.values())))),
         )
     yield RULE.found(
         ranks=missing,

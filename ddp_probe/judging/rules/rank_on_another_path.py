@@ -11,7 +11,7 @@ from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_done, las
 from ddp_probe.judging.who import deaths, ranks, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import counted, listed, named, place
+from ddp_probe.wording.words import command, counted, listed, named, place
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
@@ -30,8 +30,8 @@ _OTHER_KIND = (
 )
 
 _STACKS = say(
-    "While it hangs, look where each rank is (python -m ddp_probe attach), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
-    "init_process_group."
+    "While it hangs, look where each rank is ({look}), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in init_process_group.",
+    look=command("attach"),
 )
 _PATH = say(
     "The path between the cards, or a card, is stuck: look at nvidia-smi and dmesg of each host, and start once with NCCL_P2P_DISABLE=1, and "
