@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
@@ -17,15 +17,18 @@ from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
 from ddp_probe.showing.paths import Paths
-from ddp_probe.wording.text import Text
+from ddp_probe.wording.text import Text, forms, predicate, subject, templates, words_of_values
+from ddp_probe.wording.values import Show, as_it_is, written
 from ddp_probe.wording.words import named
 
 _CONSEQUENCES = 6  # Maximum consequences shown.
 _GROUPS = 8  # Maximum groups of evidence shown.
 _PLACES, _LONGEST = 4, 1000  # Maximum folders of a run, and characters of their names, that a command to copy has.
 _NUMBER = re.compile(r"\d+")
-_BEGIN = re.compile(r"[Rr]ank (\d+|LOCAL_RANK|RANK)(?:: | |：)(?=\S)")
+_OWN_NUMBERS = ("LOCAL_RANK", "RANK")
+"""What stands in place of a number that is the rank's own."""
 _SiteKey = Optional[Tuple[str, int, str]]
+_Form = Tuple[Tuple[str, ...], Tuple[str, ...]]
 
 
 def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say: Language = ENGLISH) -> Iterator[StyledLine]:
@@ -42,7 +45,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
     if finding.consequences:
         yield StyledLine("  " + say("what followed from it"), STRONG)
         for text in finding.consequences[:_CONSEQUENCES]:
-            yield from item(paths(say.text(text)), width)
+            yield from item(paths(text, say), width)
         yield from more(len(finding.consequences) - _CONSEQUENCES, say)
     yield from _hint(finding, diagnosis.run, width, say)
 
@@ -72,10 +75,9 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     What is not in the reader's language stands below the rule's title, and below its remedy.
     """
     rule = _rule(finding)
-    verdict = say.text(finding.verdict)
     if say is not ENGLISH and rule is not None and not say.has(finding.verdict):
         yield from sentence(say.of(rule, "title"), width, style=STRONG)
-    yield from sentence(paths(verdict), width)
+    yield from sentence(paths(finding.verdict, say), width)
     if finding.confidence != HIGH:
         yield from sentence(weaker(finding, diagnosis, say), width, style=QUIET)
     yield StyledLine("")
@@ -85,10 +87,9 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
         yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
-    remedy = say.text(finding.remedy)
     if say is not ENGLISH and rule is not None and not say.has(finding.remedy):
         yield from paragraph(say.of(rule, "remedy"), width, 4, GOOD)
-    yield from paragraph(paths(remedy), width, 4, GOOD)
+    yield from paragraph(paths(finding.remedy, say), width, 4, GOOD)
     yield from _changes(finding, diagnosis.run, width, context, say)
     if finding.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)
@@ -141,6 +142,17 @@ class EvidenceGroup(NamedTuple):
     ranks: List[int]
     at: List[LogLine]
 
+    def says(self, say: Language = ENGLISH, show: Show = as_it_is) -> str:
+        """Return the text in the reader's language, without the rank at its beginning if that is what the group names."""
+        if isinstance(self.text, Text) and self.ranks and str(subject(self.text)) in self._names():
+            return predicate(self.text, say.__call__, show)
+        return say.text(self.text, show)
+
+    def _names(self) -> List[str]:
+        """Return what may name the ranks of this group."""
+        own = [str(self.ranks[0]), str(named(self.ranks))] if len(self.ranks) == 1 else []
+        return [*own, *(word % name for word in ("%s", "rank %s") for name in _OWN_NUMBERS)]
+
 
 def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]], say: Language) -> Iterator[StyledLine]:
     """Yield each line of the job once, unless the frame has shown it, and below it the evidence, once for equal ranks."""
@@ -149,14 +161,14 @@ def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optio
         sites.setdefault((evidence.site.file, evidence.site.line, evidence.site.function) if evidence.site else None, []).append(evidence)
     left = _GROUPS
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != shown):  # the line in the frame needs no heading
-        groups = grouped(items, run, paths, say)
+        groups = grouped(items, run, paths)
         framed = site is not None and site[:2] == shown
         if site is not None and not framed and left > 0:
             yield from sentence(say("at %s") % _at(Site(*site), paths, say), width, 4, STRONG)
         for group in groups[: max(left, 0)]:
             who = "%s  " % say.text(named(group.ranks)) if group.ranks else ""
             indent = 6 if site and not framed else 4
-            yield from sentence(who + paths(group.text), width, indent)
+            yield from sentence(who + group.says(say, paths.show), width, indent)
             yield from sentence(_logs(group.at, run, say), width, indent + 2, QUIET)
         left -= len(groups)
     yield from more(-left, say)
@@ -171,29 +183,26 @@ def log_line(at: LogLine, run: Run) -> str:
     return "%s:%d" % (inventory.near(at.file, run), at.line)
 
 
-def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None, say: Language = ENGLISH) -> List[EvidenceGroup]:
+def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) -> List[EvidenceGroup]:
     """Merge texts that differ only in the rank's number, which is then shown as LOCAL_RANK or RANK."""
     processes = {process.file: process for process in run.processes if process.rank is not None}
-    templates: Dict[str, List[Evidence]] = {}
+    same_form: Dict[_Form, List[Evidence]] = {}
     for evidence in items:
-        templates.setdefault(_NUMBER.sub("#", evidence.text), []).append(evidence)
+        same_form.setdefault(_form(evidence.text), []).append(evidence)
     groups: List[EvidenceGroup] = []
-    for alike in templates.values():
+    for alike in same_form.values():
         for text, those in _folded(alike, processes).items():
             numbers = {processes[evidence.file].rank or 0 for evidence in those if evidence.file in processes}
             if paths is not None:
                 paths.log(those[0].file, run)  # The others are not shown.
             places = [LogLine(evidence.file, evidence.line) for evidence in those]
-            groups.append(EvidenceGroup(_once(say.text(text), numbers), sorted(numbers), places))
+            groups.append(EvidenceGroup(text, sorted(numbers), places))
     return groups
 
 
-def _once(text: str, ranks: Set[int]) -> str:
-    """Return the text without the rank at its beginning, if that is what the group names."""
-    begin = _BEGIN.match(text)
-    if begin is None or not ranks or not (begin[1] in ("LOCAL_RANK", "RANK") or {begin[1]} == set(map(str, ranks))):
-        return text
-    return text[begin.end() :]
+def _form(text: str) -> _Form:
+    """Return what texts that differ in numbers alone have in common: their templates, and their values without numbers."""
+    return tuple(templates(text)), tuple(_NUMBER.sub("#", words) for words in words_of_values(text))
 
 
 def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
@@ -203,42 +212,46 @@ def _folded(alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> Dict[
         exact.setdefault(evidence.text, []).append(evidence)
     if len(exact) < 2 or not all(evidence.file in processes for evidence in alike):
         return exact
-    words_of = {}
-    for column in zip(*[_NUMBER.findall(evidence.text) for evidence in alike]):
-        words_of[column] = _word(column, alike, processes)
-    if "" in words_of.values():
-        return exact
     texts = [evidence.text for evidence in alike]
-    in_common = _in_common(texts, words_of)
-    return {_with_words(texts, words_of) if in_common is None else in_common: alike}
+    words_of: Dict[Tuple[str, ...], str] = {}
+    for column in zip(*map(_numbers, texts)):
+        words_of[column] = _word(column, alike, processes)
+    in_common = None if "" in words_of.values() else _in_common(texts, words_of)
+    return exact if in_common is None else {in_common: alike}
 
 
-def _in_common(values: Sequence[Any], words_of: Dict[Tuple[str, ...], str]) -> Any:
+def _numbers(text: str) -> List[str]:
+    """Return the numbers in the values of a text."""
+    numbers: List[str] = []
+    for words in words_of_values(text):
+        numbers += _NUMBER.findall(words)
+    return numbers
+
+
+def _in_common(values: Sequence[Any], words_of: Dict[Tuple[str, ...], str], form: str = "") -> Any:
     """Return one text, or one value of it, for several that differ only in numbers; None if a number stands in more than one value."""
     first = values[0]
     if isinstance(first, Text) and all(isinstance(value, Text) and value.template == first.template for value in values):
-        parts = {name: _in_common([value.values[name] for value in values], words_of) for name in first.values}
+        form_of = forms(first)
+        parts = {}
+        for name in first.values:
+            parts[name] = _in_common([value.values[name] for value in values], words_of, form_of.get(name, ""))
         return None if None in parts.values() else Text(first.template, parts)
-    written = [str(value) for value in values]
-    if len(set(written)) == 1:
+    words = [written(value, str, form) for value in values]
+    if len(set(words)) == 1:
         return first
-    columns = [_NUMBER.findall(text) for text in written]
+    columns = [_NUMBER.findall(text) for text in words]
     if len(set(map(len, columns))) > 1 or not all(column in words_of for column in zip(*columns)):
         return None
-    return _with_words(written, words_of)
-
-
-def _with_words(texts: Sequence[str], words_of: Dict[Tuple[str, ...], str]) -> str:
-    """Return the first of some texts with a word for each column of numbers."""
-    replacements = iter([words_of[column] for column in zip(*map(_NUMBER.findall, texts))])
-    return _NUMBER.sub(lambda _: next(replacements), texts[0])
+    replacements = iter([words_of[column] for column in zip(*columns)])
+    return _NUMBER.sub(lambda _: next(replacements), words[0])
 
 
 def _word(column: Sequence[str], alike: List[Evidence], processes: Dict[str, LoggedProcess]) -> str:
     """Return the number common to all, or LOCAL_RANK or RANK if it is the number of each rank, else an empty string."""
     if len(set(column)) == 1:
         return column[0]
-    for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):
+    for word, field in zip(_OWN_NUMBERS, ("local_rank", "rank")):
         if all(number == str(getattr(processes[evidence.file], field)) for number, evidence in zip(column, alike)):
             return word
     return ""

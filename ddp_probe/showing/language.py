@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, TextIO
 from ddp_probe.shared import settings
 from ddp_probe.showing import catalogue
 from ddp_probe.wording.text import Text, templates, write
+from ddp_probe.wording.values import Show, as_it_is
 
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables of the locale, in the order in which they decide; an empty one counts as unset."""
@@ -27,9 +28,9 @@ class Language(NamedTuple):
         """Return a label of a page, a form with places for names and numbers, or a template."""
         return self.translations.get(label, label)
 
-    def text(self, text: str) -> str:
-        """Return what a run, a rule or a check says."""
-        return self(write(text, self.__call__))
+    def text(self, text: str, show: Show = as_it_is) -> str:
+        """Return what a run, a rule or a check says; `show` gives the words of each value as a page has them."""
+        return self(write(text, self.__call__, show))
 
     def has(self, text: str) -> bool:
         """Tell whether a text can be written in this language: it and all that it names, but for what has no words."""

@@ -2,12 +2,15 @@
 
 import os
 import re
-from typing import Dict, Iterable, Iterator, Match, Set
+from typing import Any, Dict, Iterable, Iterator, Match, Set
 
 from ddp_probe.reading import bundled, job_source
 from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import Site
 from ddp_probe.showing import inventory, safe, source
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import Link, StyledLine
+from ddp_probe.wording.values import Place, Quote
 
 
 class Places:
@@ -39,7 +42,7 @@ def linked(line: StyledLine, shown: str, path: str) -> StyledLine:
     return line._replace(links=(*line.links, Link(begin, begin + len(shown), path))) if begin >= 0 and shown else line
 
 
-# The absolute path of a Python file, with or without a line. Other paths in a log stay as they are.
+# In what a program printed, and in the name of a file: the absolute path of a Python file, with or without a line. Other paths stay as they are.
 _SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
 # Words between two of these can only be a path if there is such a file.
 _SPACED = re.compile(r"(?<![\w/.:-])/[^'\"(),;:\n]*? [^'\"(),;:\n]*?\.py\b")
@@ -54,8 +57,23 @@ class Paths:
         self._named: Dict[str, str] = {}  # File name to its full path.
         self._printed: Set[str] = set()
 
-    def __call__(self, text: str) -> str:
-        """Return the text with its paths shortened."""
+    def __call__(self, text: str, say: Language = ENGLISH) -> str:
+        """Return a text in the reader's language, with its paths shortened."""
+        return say.text(text, self.show)
+
+    def show(self, value: Any, words: str) -> str:
+        """Return the words of a value of a text with the paths in it shortened."""
+        if isinstance(value, Place):
+            return words if value.site is None else self._place(value.site, words)
+        return self._quoted(words) if isinstance(value, (str, Quote)) else words
+
+    def _place(self, site: Site, words: str) -> str:
+        if not (site.file.startswith("/") and site.file.endswith(".py")):
+            return words
+        return "%s:%d" % (self.name(site.file).replace(" ", self._space), site.line)
+
+    def _quoted(self, text: str) -> str:
+        """Shorten the paths in what was printed, where only the disk tells whether a path has a space in it."""
         parts, begin, match = [], 0, _SPACED.search(text)
         while match is not None:
             if job_source.read(match.group()) is not None:

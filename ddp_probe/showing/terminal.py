@@ -71,9 +71,9 @@ def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) ->
         final = say("undecided: no rule can name a cause, because")
         yield StyledLine(say("undecided so far, because") if diagnosis.run.running else final, WARN)
     for reason in diagnosis.undecided[:_REASONS]:
-        yield from item(paths(say.text(reason.because)), width)
+        yield from item(paths(reason.because, say), width)
         if reason.next:
-            for line in wrap(say("next: %s") % paths(say.text(reason.next)), width, "    ", "    "):
+            for line in wrap(say("next: %s") % paths(reason.next, say), width, "    ", "    "):
                 yield StyledLine(line, GOOD)
     yield from more(len(diagnosis.undecided) - _REASONS, say)
 

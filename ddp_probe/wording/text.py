@@ -5,9 +5,12 @@ from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
-from ddp_probe.wording.values import Command, Items, Translate
+from ddp_probe.wording.values import Command, Items, Show, Translate, as_it_is
 
 _FORMATTER = Formatter()
+_SUBJECTS = ("rank {rank}", "{who}")
+"""How a template begins that says something of some ranks."""
+_SIGNS = (": ", "：", " ")
 
 
 class Text(str):
@@ -19,7 +22,7 @@ class Text(str):
 
     def __new__(cls, template: str, values: Mapping[str, Any]) -> "Text":  # noqa: PYI034  # typing.Self is new in Python 3.11
         """Write the English text."""
-        text = super().__new__(cls, _filled(template, values, str))
+        text = super().__new__(cls, _filled(template, values, str, as_it_is))
         text.template, text.values = template, values
         return text
 
@@ -28,7 +31,11 @@ class Text(str):
 
     def written(self, translate: Translate) -> str:
         """Return the text in a reader's language."""
-        return _filled(translate(self.template), self.values, translate)
+        return self.shown(translate, as_it_is)
+
+    def shown(self, translate: Translate, show: Show) -> str:
+        """Return the text in a reader's language, each value in it as a page shows it."""
+        return _filled(translate(self.template), self.values, translate, show)
 
     def number(self) -> int:
         """Return the number of what it names, if it names one thing: a text of ranks alone counts its ranks."""
@@ -55,9 +62,38 @@ def joined(texts: List[Any], by: str = " ") -> Text:
     return Text("{it}", {"it": Items([text for text in texts if text], by=by)})
 
 
-def write(text: str, translate: Translate) -> str:
+def write(text: str, translate: Translate, show: Show = as_it_is) -> str:
     """Return any text in a reader's language, if it can be written in another than its own."""
-    return text.written(translate) if isinstance(text, Text) else text
+    return text.shown(translate, show) if isinstance(text, Text) else show(text, text)
+
+
+def predicate(text: Text, translate: Translate, show: Show = as_it_is) -> str:
+    """Return a text in a reader's language without the ranks that it begins with; the whole text if it begins with something else."""
+    template = translate(text.template)
+    for subject in _SUBJECTS:
+        for sign in _SIGNS:
+            if template.startswith(subject + sign):
+                return _filled(template[len(subject + sign) :], text.values, translate, show)
+    return text.shown(translate, show)
+
+
+def subject(text: str) -> Any:
+    """Return the ranks, or the name in place of them, that the template of a text begins with; None if it begins with something else."""
+    if isinstance(text, Text) and text.template.startswith(_SUBJECTS):
+        return text.values["rank"] if text.template.startswith(_SUBJECTS[0]) else text.values["who"]
+    return None
+
+
+def words_of_values(text: str) -> List[str]:
+    """Return the English words of each value of a text, and of the texts that it names."""
+    words: List[str] = []
+
+    def note(_: Any, of_value: str) -> str:
+        words.append(of_value)
+        return of_value
+
+    write(text, str, note)
+    return words
 
 
 def about(text: str, **values: Any) -> str:
@@ -97,12 +133,17 @@ def fact_of(text: str) -> Dict[str, Any]:
     return facts if isinstance(facts, dict) else {"it": facts}
 
 
-def _filled(template: str, values: Mapping[str, Any], translate: Translate) -> str:
+def forms(text: Text) -> Dict[str, str]:
+    """Return what follows the colon in each named place of a text, by its name."""
+    return {name: spec for _, name, spec in _parsed(text.template) if name is not None}
+
+
+def _filled(template: str, values: Mapping[str, Any], translate: Translate, show: Show) -> str:
     parts = []
     for literal, name, spec in _parsed(template):
         parts.append(literal)
         if name is not None:
-            parts.append(kinds.written(values[name], translate, spec))
+            parts.append(kinds.written(values[name], translate, spec, show))
     return "".join(parts) if translate is str else kinds.together(parts)
 
 

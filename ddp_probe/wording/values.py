@@ -11,6 +11,8 @@ _OF_WORDS = ("capital", "clause")
 _HAN, _MARKS = ("\u3400", "\u9fff"), "，。：；、！？（）《》"
 Translate = Callable[[str], str]
 """Gives a template in the reader's language; without a translation, the English one."""
+Show = Callable[[Any, str], str]
+"""Gives the words of a value, such as a place, as a page shows them."""
 
 
 class Value:
@@ -78,22 +80,22 @@ class Place(Value):
     """A line of source."""
 
     def __init__(self, site: "Optional[Site]") -> None:
-        self._site = site if site is not None and site.file else None
+        self.site = site if site is not None and site.file else None
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Place, (self._site,)
+        return Place, (self.site,)
 
     def written(self, translate: Translate) -> str:
         """Return FILE:LINE."""
-        if self._site is None:
+        if self.site is None:
             return translate("an unknown line")
-        return "%s:%d" % (self._site.file, self._site.line)
+        return "%s:%d" % (self.site.file, self.site.line)
 
     def fact(self) -> Optional[Dict[str, Any]]:
         """Return the file, the line and the function."""
-        if self._site is None:
+        if self.site is None:
             return None
-        return {"file": self._site.file, "line": self._site.line, "function": self._site.function}
+        return {"file": self.site.file, "line": self.site.line, "function": self.site.function}
 
 
 class Size(Value):
@@ -197,11 +199,15 @@ class Items(Value):
 
     def written(self, translate: Translate) -> str:
         """Return them with the separator between them."""
+        return self.shown(translate, as_it_is)
+
+    def shown(self, translate: Translate, show: Show) -> str:
+        """Return them, each value in them as a page shows it."""
         parts: List[str] = []
         for item in self.items[: self._limit]:
             if parts:
                 parts.append(translate(self._by))
-            parts.append(written(item, translate))
+            parts.append(written(item, translate, show=show))
         more = len(self.items) - self._limit
         if more > 0:
             parts.append(translate(" and {more} more").replace("{more}", str(more)))
@@ -212,13 +218,22 @@ class Items(Value):
         return [fact(item) for item in self.items]
 
 
-def written(value: Any, translate: Translate, spec: str = "") -> str:
+def as_it_is(_: Any, words: str) -> str:
+    """Return the words of a value: the page does not change them."""
+    return words
+
+
+def written(value: Any, translate: Translate, spec: str = "", show: Show = as_it_is) -> str:
     """Return a value as a text has it; `spec` is what follows the colon in a named place."""
     if "|" in spec:
         one, many = spec.split("|")
         return one if number(value) == 1 else many
-    form = "" if spec in _OF_WORDS else spec
-    in_words: str = value.written(translate) if hasattr(value, "written") else format(value, form)
+    if hasattr(value, "shown"):  # A text or a list, whose own values are shown.
+        in_words: str = value.shown(translate, show)
+    elif hasattr(value, "written"):
+        in_words = show(value, value.written(translate))
+    else:
+        in_words = show(value, format(value, "" if spec in _OF_WORDS else spec))
     if spec == "clause":
         return in_words.rstrip(".。")
     return in_words[:1].upper() + in_words[1:] if spec == "capital" else in_words

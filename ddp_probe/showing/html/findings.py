@@ -93,7 +93,7 @@ def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, say: Language)
     run, paths = diagnosis.run, Paths(diagnosis.run)
     site = source.own_line(finding)
     there = source.of(site, run) if site is not None else None
-    verdict = paths(say.text(finding.verdict))
+    verdict = paths(finding.verdict, say)
     place = _place(site, paths, say) if site is not None and there is not None else ""
     claims, more = _evidence(finding, diagnosis, quotes, paths, say)
     return FindingPart(
@@ -107,13 +107,13 @@ def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, say: Language)
         place,
         [_source_line(row) for row in source.rows(site, there)] if site is not None and there is not None else [],
         source.changed(there) if there is not None and there.newer else "",
-        list(blocks(paths(say.text(finding.remedy)))),
+        list(blocks(paths(finding.remedy, say))),
         _diff(finding) if there is None or not there.newer else [],
         own_change.shell(finding) if there is None or not there.newer else [],
         finding.fix,
         claims,
         more,
-        [paths(say.text(text)) for text in finding.consequences[:_CONSEQUENCES]],
+        [paths(text, say) for text in finding.consequences[:_CONSEQUENCES]],
         max(0, len(finding.consequences) - _CONSEQUENCES),
     )
 
@@ -162,7 +162,7 @@ def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Pat
     line = source.own_line(finding)
     framed = (line.file, line.line) if line is not None else None
     for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != framed):
-        groups = found.grouped(items, diagnosis.run, say=say)
+        groups = found.grouped(items, diagnosis.run)
         shown = [_claim(group, quotes, paths, say) for group in groups[: max(left, 0)]]
         claims += [SiteClaims(_place(Site(*site), paths, say) if site is not None else "", shown)] if shown else []
         left -= len(groups)
@@ -171,4 +171,4 @@ def _evidence(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, paths: Pat
 
 def _claim(group: EvidenceGroup, quotes: Quotes, paths: Paths, say: Language) -> EvidenceClaim:
     links = [quotes.link(at) for at in group.at[:_LINKS]]
-    return EvidenceClaim(say.text(named(group.ranks)) if group.ranks else "", paths(group.text), links, max(0, len(group.at) - _LINKS))
+    return EvidenceClaim(say.text(named(group.ranks)) if group.ranks else "", group.says(say, paths.show), links, max(0, len(group.at) - _LINKS))

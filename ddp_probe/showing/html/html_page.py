@@ -98,7 +98,7 @@ def text(diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
         "explained": " ".join(inventory.near(folder) for folder in run.folders),
         "clear": say(brief_form.GOOD_ORDER) % say.text(named(sorted(run.ranks))) if diagnosis.verdict == CLEAR else "",
         "found": diagnosis.verdict == FOUND,
-        "open": [(paths(say.text(reason.because)), paths(say.text(reason.next))) for reason in asked[:_QUESTIONS]],
+        "open": [(paths(reason.because, say), paths(reason.next, say)) for reason in asked[:_QUESTIONS]],
         "open_more": max(0, len(asked) - _QUESTIONS),
         "remedies": [paths(sentence) for sentence in remedies.sentences(run)[:_QUESTIONS]],
         "matrix": matrix.matrix(diagnosis, states, quotes, say),
