@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from ddp_probe.judging.doctor.checks import temp_folder
+from ddp_probe.doctor.checks import temp_folder
 
 
 def test_it_fails_if_a_path_is_too_long():
