@@ -409,6 +409,10 @@ class _Walk:
             if self.labels[0][one] == self.labels[1][other]:
                 one, other = one + 1, other + 1
                 continue
+            stood_in = self._stood_in((one, other))
+            if stood_in is not None:
+                one, other = stood_in
+                continue
             skipped = self._skipped(one, other)
             if skipped is None or not self._is_even(one, other, skipped):
                 fork = _Fork(self._behind_own(0, one), self._behind_own(1, other), (extra[0], extra[1]), one - 1)
@@ -432,6 +436,37 @@ class _Walk:
             if entry.is_pass and not (entry.is_over or entry.ends_loader):
                 break
         return place
+
+    def _stood_in(self, places: Tuple[int, int]) -> Optional[Tuple[int, int]]:
+        """Return where both go on after a side whose loader had ended made the calls that the other makes with its batches, as in Join.
+
+        It makes them all from one line, until the loader of the other has ended as well.
+        """
+        for side in (0, 1):
+            begins = [place + 1 for place in places]
+            stands_in, end = self.entry(side, begins[side]), self.entry(side, places[side])
+            if end is None or stands_in is None or stands_in.is_pass or not end.ends_loader:
+                continue
+            try:
+                begins[1 - side] += self.labels[1 - side][places[1 - side] :].index(self.labels[side][places[side]])
+            except ValueError:
+                continue
+            goes_on = self._behind(0, begins[0], stands_in.way), self._behind(1, begins[1], stands_in.way)
+            calls = [self._calls(each, places[each], goes_on[each]) for each in (0, 1)]
+            if calls[0] == calls[1]:
+                return goes_on
+        return None
+
+    def _behind(self, side: int, place: int, way: Way) -> int:
+        """Return the first place from this one on whose entry is not made by this way."""
+        while place < len(self.sides[side]) and self.sides[side][place].way[: len(way)] == way:
+            place += 1
+        return place
+
+    def _calls(self, side: int, begin: int, end: int) -> List[Tuple[str, str, int]]:
+        """Return the calls between two places of a side in which ranks meet."""
+        kept = [entry for entry in self.sides[side][begin:end] if not entry.is_pass and self._can_meet(entry, is_shared=True)]
+        return [(entry.op, entry.group, entry.number) for entry in kept]
 
     def _is_shared(self, side: int, places: Tuple[int, int], skipped: Tuple[int, int]) -> bool:
         """Tell whether a side has made an entry here that the other side makes elsewhere; of a batch, `extra` knows more."""

@@ -64,6 +64,32 @@ def test_arms_with_the_same_call_are_no_parting() -> None:
     assert part({0: _made(one), 1: _made(other)}) is None
 
 
+_JOINED = "dataloader forward all_reduce@10 backward optimizer "
+_STAND_IN = "all_reduce@7 "
+
+
+def test_a_rank_that_stands_in_under_join_has_not_left() -> None:
+    """A rank whose loader ends earlier and which makes the calls of the others until theirs have ended has left only at the line after that."""
+    for turns in (1, 30):
+        short = _JOINED * 5 + "dataloader! " + _STAND_IN * (turns + 1)
+        long = _JOINED * (5 + turns) + "dataloader! " + _STAND_IN
+        assert part({0: _made(short + _STEP * 3), 1: _made(long + _STEP * 3)}) is None
+        parting = part({0: _made(long + "forward barrier@30"), 1: _made(short + "forward backward@31")})
+        assert parting is not None
+        assert (parting.shared.op, parting.shared.number) == ("forward", 6 + turns)  # type: ignore[union-attr]
+
+
+def test_a_rank_whose_loader_ends_earlier_has_left_if_it_does_not_stand_in() -> None:
+    """Calls behind the loop that are fewer than those of the others, or not all from one line, do not make up for batches."""
+    others = _made(_JOINED * 8 + "dataloader! " + _STAND_IN)
+    for behind in (_STAND_IN * 3, _STAND_IN * 2 + "all_reduce@20 " * 2):
+        parting = part({0: _made(_JOINED * 5 + "dataloader! " + behind + "barrier@30"), 1: others, 2: others})
+        assert parting is not None
+        assert parting.ranks == (0,)
+        assert parting.made is not None
+        assert parting.made.ends_loader
+
+
 def test_a_rank_that_is_slower_has_not_left() -> None:
     """A sequence that is the beginning of another one does not part from it."""
     assert part({0: _made(_STEP * 9), 1: _made(_STEP * 7 + "dataloader")}) is None

@@ -214,3 +214,37 @@ def test_a_rank_that_imports_starts_late_or_is_in_the_debugger_is_no_alarm(
     said = [line for line in done.stderr.splitlines() if line.startswith("ddp_probe: No rank")]
     assert said or way == "busy-import"
     assert [line for line in said if "Nothing is wrong if" not in line] == []
+
+
+_UNLIKE = Path(__file__).parent / "programs" / "unlike_and_healthy.py"
+
+
+def _report(runs: Path, run_python: Callable[..., Any]) -> Dict[str, Any]:
+    found: Dict[str, Any] = json.loads(run_python(["-m", "ddp_probe", "report", "--json", runs / "latest"]).stdout)
+    return found
+
+
+def test_calls_that_differ_by_design_are_no_alarm(
+    torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]], run_python: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Join over loaders of different length, a pipeline, experts, uneven last steps and roles leave the run clear and the launcher silent."""
+    for _ in range(3):
+        done = torchrun(_UNLIKE, env=armed(tmp_path / "runs"), nproc=4, timeout=_GUARD)
+        if _GLOO_ABORTS not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("ddp_probe:")] == []
+    report = _report(tmp_path / "runs", run_python)
+    assert (report["verdict"], report["findings"], report["undecided"]) == ("clear", [], [])
+
+
+def test_a_rank_that_leaves_after_join_is_named(
+    torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]], run_python: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Ranks whose loaders ended earlier under Join are not blamed for a backward pass that another rank skips afterwards."""
+    torchrun(_UNLIKE, args=["join", "left"], env=armed(tmp_path / "runs"), nproc=4, timeout=_GUARD)
+    (finding,) = _report(tmp_path / "runs", run_python)["findings"]
+    lines = _UNLIKE.read_text(encoding="utf-8").splitlines()
+    condition = 1 + next(number for number, line in enumerate(lines) if "number == 3" in line)
+    assert finding["ranks"] == [2]
+    assert "unlike_and_healthy.py:%d" % condition in finding["verdict"]
