@@ -106,12 +106,20 @@ def _raised(standings: Standings) -> Optional[Undecided]:
     if not raised:
         return None
     rank, first = min(raised, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
+    ranks = sorted({rank, *(other for other, record in raised if _same_call(record, first))})
     missing = _others(standings, first)
     if missing:
         template = "{who:capital} raised in {call}, which {others} never made; all ranks ended with exit code 0."
-        return _asked(say(template, who=named([rank]), call=_described_call(first), others=named(missing)))
+        return _asked(say(template, who=named(ranks), call=_described_call(first), others=named(missing)))
     template = "{who:capital} raised in {call}; all ranks ended with exit code 0."
-    return _asked(say(template, who=named([rank]), call=_described_call(first)))
+    return _asked(say(template, who=named(ranks), call=_described_call(first)))
+
+
+def _same_call(one: Record, other: Record) -> bool:
+    """Tell whether two ranks made one call of a group together, from one line."""
+    if one.group is None or other.group is None or one.op in PAIRED:
+        return False
+    return (one.group.id, one.seq, one.op, one.site) == (other.group.id, other.seq, other.op, other.site)
 
 
 def _counts(record: Record) -> bool:

@@ -45,7 +45,14 @@ _AGREED = {
 }
 _CAUGHT = {
     "a collective that raised and the other never made": ("0 all_reduce 16 float32 at train.py:12 raised", "train.py:12, which rank 1 never made"),
-    "a collective that raised last, everywhere": ("0-1 all_reduce 16 float32 at train.py:12 raised", "train.py:12"),
+    "a collective that raised last, everywhere": (
+        "0-1 all_reduce 16 float32 at train.py:12 raised",
+        "Ranks 0-1 raised in all_reduce of 16 float32 elements at train.py:12",
+    ),
+    "a collective that raised at two lines": (
+        "0 all_reduce 16 float32 at train.py:12 raised\n1 all_reduce 16 float32 at train.py:14 raised",
+        "Rank 0 raised in all_reduce of 16 float32 elements at train.py:12; all",
+    ),
     "a collective that others never made": ("0 broadcast 16 float32 root 0 at train.py:12", "Rank 0 made broadcast at train.py:12, number 1"),
     "a receive that raised": ("1 recv 16 float32 from 0 at pipe.py:6 raised", "pipe.py:6"),
     "a call that was open at the end": ("0-1 barrier at train.py:12 open", "Ranks 0-1 ended in barrier at train.py:12"),
