@@ -209,4 +209,6 @@ def _how_left(frame: Optional[FrameType]) -> str:
     import opcode
 
     step = opcode.opname[frame.f_code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
-    return "returned" if step.startswith("RETURN_") else "raised" if step == "RAISE_VARARGS" else ""
+    if step.startswith("RETURN_"):
+        return "returned"
+    return "raised" if step == "RAISE_VARARGS" else ""

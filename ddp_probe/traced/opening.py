@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Mapping, Optional, Set, Tuple
 
 import ddp_probe
 from ddp_probe.shared import accelerators, schema, settings
@@ -100,8 +100,11 @@ NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
     ("The probe's own settings.", (), ("DDP_PROBE",)),
 )
 
-_NAMES = frozenset(name for _, names, _ in NAMED for name in names)
-_BEGINNINGS = tuple(beginning for _, _, beginnings in NAMED for beginning in beginnings)
+_NAMES: Set[str] = set()
+_BEGINNINGS: Tuple[str, ...] = ()
+for _, _group_names, _group_beginnings in NAMED:
+    _NAMES.update(_group_names)
+    _BEGINNINGS += _group_beginnings
 
 
 def environment(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:

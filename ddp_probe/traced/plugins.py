@@ -84,5 +84,8 @@ def _declared(path: str) -> List[Tuple[str, str, str]]:
     parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
     parser.read_string(text)
-    groups = [group for group in parser.sections() if group in _GROUPS]
-    return [(group, name, value) for group in groups for name, value in parser[group].items()]
+    entries: List[Tuple[str, str, str]] = []
+    for group in parser.sections():
+        if group in _GROUPS:
+            entries.extend((group, name, value) for name, value in parser[group].items())
+    return entries

@@ -143,7 +143,9 @@ class _Monitored:
     """A line watched by sys.monitoring: events of the code objects that hold it, and of no other."""
 
     def __init__(self, codes: List[CodeType], line: int, reached: Any) -> None:
-        holding = [code for each in codes for code in with_inner(each) if line in {at for _, _, at in code.co_lines()}]
+        holding: List[CodeType] = []
+        for outer in codes:
+            holding += [code for code in with_inner(outer) if line in {at for _, _, at in code.co_lines()}]
         tool = next((number for number in _TOOLS if _monitoring.get_tool(number) is None), None)
         if not holding or tool is None:
             raise NotWoven("no code begins there" if not holding else "other tools have all numbers of sys.monitoring")

@@ -75,10 +75,11 @@ def ancestors(pid: int) -> List[int]:
 
 def cpu_of_children() -> float:
     """Return the CPU seconds of the processes that this one has started, and of those that they have: of all that ended and that run."""
-    ticks, found = 0, _children(os.getpid())
-    for pid in found:  # It grows.
+    ticks, started = 0, _children(os.getpid())
+    for pid in started:  # It grows.
         ticks += sum(map(int, _fields(str(pid))[_TIMES]))
-        found += _children(pid) if len(found) < _GENERATIONS else ()
+        if len(started) < _GENERATIONS:
+            started += _children(pid)
     ended = os.times()
     return ended.children_user + ended.children_system + ticks / os.sysconf("SC_CLK_TCK")
 
@@ -89,7 +90,10 @@ def _children(pid: int) -> List[int]:
         threads = os.listdir("/proc/%d/task" % pid)
     except ours(OSError):
         return []
-    return [int(child) for thread in threads for child in _read("/proc/%d/task/%s/children" % (pid, thread)).split()]
+    children: List[int] = []
+    for thread in threads:
+        children.extend(map(int, _read("/proc/%d/task/%s/children" % (pid, thread)).split()))
+    return children
 
 
 def boot() -> str:

@@ -205,8 +205,12 @@ class Owner(NamedTuple):
 
     def place(self) -> Optional[Whereabouts]:
         """Return where the process stands; None if its ledger is not whole."""
-        data, found = self.whole(), stood(self.path[: -len(schema.SUFFIX)] + ".jsonl")
-        return place(data, found if found is not None and found.moved >= self.moved() - _SLACK else None) if data else None
+        data, stacks = self.whole(), stood(self.path[: -len(schema.SUFFIX)] + ".jsonl")
+        if not data:
+            return None
+        if stacks is not None and stacks.moved < self.moved() - _SLACK:
+            stacks = None
+        return place(data, stacks)
 
     def whole(self) -> bytes:
         """Return the file as it is now; empty if it is not whole."""

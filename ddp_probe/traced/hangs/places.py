@@ -121,10 +121,12 @@ def in_native_code(place: Whereabouts) -> Whereabouts:
 
 def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:
     """Return who stands where, equal ones together, the many first."""
-    found: Dict[str, List[int]] = {}
-    for rank, one in places:
-        found.setdefault(one.words, []).append(rank)
-    parts = ["%s %s %s" % (named(ranks), "is" if len(ranks) == 1 else "are", words) for words, ranks in _by_number(found)]
+    by_words: Dict[str, List[int]] = {}
+    for rank, place in places:
+        by_words.setdefault(place.words, []).append(rank)
+    parts: List[str] = []
+    for words, ranks in _by_number(by_words):
+        parts.append("%s %s %s" % (named(ranks), "is" if len(ranks) == 1 else "are", words))
     more = len(parts) - _MOST
     text = "; ".join(parts[:_MOST]) + ("; and %d more places" % more if more > 0 else "")
     return text[:1].upper() + text[1:] + "." if text else ""
@@ -132,11 +134,12 @@ def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:
 
 def parted(ledgers: Iterable["tuple[int, bytes]"]) -> str:
     """Say which rank has left the sequence of calls that all make; nothing if none has, or if it is unknown."""
-    found = departure({rank: calls for rank, data in ledgers for calls in [list(_calls(data))] if calls})
-    if found is None:
+    calls = {rank: list(_calls(data)) for rank, data in ledgers}
+    left = departure({rank: made for rank, made in calls.items() if made})
+    if left is None:
         return ""
-    others = "%s called" % named(list(found.others)) if found.others else "it had always called"
-    return "Rank %d called %s when %s %s. " % (found.rank, _words(found.made), others, _words(found.usual))
+    others = "%s called" % named(list(left.others)) if left.others else "it had always called"
+    return "Rank %d called %s when %s %s. " % (left.rank, _words(left.made), others, _words(left.usual))
 
 
 def _words(call: AlignedCall) -> str:

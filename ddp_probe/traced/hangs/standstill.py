@@ -131,13 +131,17 @@ class Standstill:
     def _tell(self, newest: int) -> bool:
         owners, began = self._others.alive(), by_boot()
         holders = self._holders()
-        places = [(owner.rank, place) for owner, _ in owners for place in [owner.place()] if place is not None]
-        places = [(rank, in_native_code(place) if rank in holders else place) for rank, place in places]
+        places: List[Tuple[int, Whereabouts]] = []
+        for owner, _ in owners:
+            place = owner.place()
+            if place is not None:
+                places.append((owner.rank, in_native_code(place) if owner.rank in holders else place))
         seen = Seen(owners, places, self._is_lowest(owners))
-        if any(one.waits for _, one in seen.places):
+        if any(place.waits for _, place in seen.places):
             text = self._verdict(seen)
-        elif seen.places and all(one.still >= self._after / 2 for _, one in seen.places):
-            text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), brief.command("stacks", self._others.folder))
+        elif seen.places and all(place.still >= self._after / 2 for _, place in seen.places):
+            command = brief.command("stacks", self._others.folder)
+            text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), command)
         else:
             return False
         if by_boot() - began > _LONGEST:  # This process has been paused meanwhile.
@@ -147,12 +151,14 @@ class Standstill:
             return False
         since = _since(newest)
         gone = [] if seen.is_all else self._others.gone()
-        head = "No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)
-        ended = (" The process of %s has ended." if len(gone) == 1 else " The processes of %s have ended.") % named(gone) if gone else ""
-        said = "%s%s %s" % (head, ended, text)
+        sentences = ["No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)]
+        if gone:
+            ended = "The process of %s has ended." if len(gone) == 1 else "The processes of %s have ended."
+            sentences.append(ended % named(gone))
+        line = " ".join([*sentences, text])
         self._told = owners
-        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, gone=gone, said=said))
-        self._say(said)
+        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, gone=gone, said=line))
+        self._say(line)
         return True
 
     def _holders(self) -> Set[int]:

@@ -18,7 +18,8 @@ def restore(patch_sites: List[PatchSite]) -> List[Entry]:
     entries = [_restore_slot(patch_site) for patch_site in reversed(patch_sites)]
     if patch_sites:
         entries += _restore_aliases()
-        entries += [entry for patch_site in patch_sites for entry in _lost_aliases(patch_site)]
+        for patch_site in patch_sites:
+            entries += _lost_aliases(patch_site)
         entries += held_elsewhere(patch_sites)
     return entries
 

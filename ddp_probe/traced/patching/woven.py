@@ -178,19 +178,20 @@ def _check(node: Any, code: CodeType) -> None:
 
 def _within(statements: Sequence[ast.stmt]) -> List[ast.stmt]:
     """Return these statements and those in them, without those of inner functions."""
-    found = list(statements)
-    for statement in found:
+    inside = list(statements)
+    for statement in inside:  # It grows.
         for block in _blocks(statement):
-            found.extend(block)
-    return found
+            inside.extend(block)
+    return inside
 
 
 def _blocks(statement: Any) -> List[List[ast.stmt]]:
     if isinstance(statement, _SCOPES):
         return []
-    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
-    found = [getattr(part, name, None) for part in parts for name in _STATEMENTS]
-    return [block for block in found if block]
+    blocks: List[List[ast.stmt]] = []
+    for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        blocks.extend(getattr(part, name, []) for name in _STATEMENTS)
+    return [block for block in blocks if block]
 
 
 class _Place:

@@ -62,9 +62,12 @@ class ProcessGroup(Probe):
 
 def _init(given: Dict[str, Any]) -> schema.InitProcessGroup:
     backend, method, store = given.get("backend"), given.get("init_method"), given.get("store")
+    url = "env://" if store is None else ""
+    if issubclass(type(method), str):
+        url = masked(str.__str__(method), 500)
     return schema.InitProcessGroup(
         backend="" if backend is None else describe(backend).strip("'\""),
-        init_method=masked(str.__str__(method), 500) if issubclass(type(method), str) else ("" if store is not None else "env://"),
+        init_method=url,
         timeout=_seconds(given.get("timeout")),
         store="" if store is None else class_name(store),
         given_rank=_whole(given.get("rank")),

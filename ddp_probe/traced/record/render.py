@@ -48,24 +48,31 @@ def render(line: Any) -> bytes:
 
 def through(text: str) -> str:
     """Return a text as it may leave the process; what is not masked is not changed."""
-    found = _masked.get(text)
-    if found is None:
-        found = mask(text)
+    safe = _masked.get(text)
+    if safe is None:
+        safe = mask(text)
         if len(text) <= _LONGEST:
             if len(_masked) >= _REMEMBERED:
                 _masked.clear()
-            _masked[text] = found
-    return found
+            _masked[text] = safe
+    return safe
 
 
-def rows(found: List[Any]) -> bytes:
-    """Return rows of JSON, one a line; a model has thousands of names, and one look at all of them tells that none needs a mask."""
-    names = "\n".join(item for row in found for item in row if type(item) is str)
+def rows(table: List[Any]) -> bytes:
+    """Return rows of JSON, one a line.
+
+    A model has thousands of names: one look at all of them tells that none needs a mask.
+    """
+    texts: List[str] = []
+    for row in table:
+        texts.extend(item for item in row if type(item) is str)
+    names = "\n".join(texts)
+    encode = _ENCODER.encode if mask(names) == names else render
     try:
-        made = [_ENCODER.encode(row) for row in found] if mask(names) == names else [render(row) for row in found]
+        lines = [encode(row) for row in table]
     except ours(UnicodeEncodeError):  # names with surrogates
-        made = [render(row) for row in found]
-    return b"[\n" + b",\n".join(made) + b"\n]\n"
+        lines = [render(row) for row in table]
+    return b"[\n" + b",\n".join(lines) + b"\n]\n"
 
 
 def _through(value: Any) -> Any:

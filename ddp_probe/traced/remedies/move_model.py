@@ -57,19 +57,23 @@ def _cuda() -> Optional[Cards]:
     return Cards("cuda", sys.modules["torch"].cuda, ["nccl"]) if wanted() in ("", "cuda") and usable_cuda() else None
 
 
-def _carried(call: Call, found: Cards) -> bool:
+def _carried(call: Call, chosen: Cards) -> bool:
     """Tell whether the group moves tensors of these cards: a gloo group may be an intended CPU run."""
     c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
     if not c10d.is_initialized():
         return False
-    return str(c10d.get_backend(call.arguments().get("process_group"))).lower() in found.backends
+    return str(c10d.get_backend(call.arguments().get("process_group"))).lower() in chosen.backends
 
 
 def _in_an_optimizer(module: Any) -> bool:
     kind: Any = sys.modules["torch"].optim.Optimizer
-    held: Set[int] = {id(parameter) for parameter in parameters(module)}
-    optimizers = [found for found in gc.get_objects() if issubclass(type(found), kind)]
-    return any(id(parameter) in held for found in optimizers for group in contents(found).get("param_groups", ()) for parameter in group["params"])
+    own: Set[int] = {id(parameter) for parameter in parameters(module)}
+    for optimizer in gc.get_objects():
+        if issubclass(type(optimizer), kind):
+            for group in contents(optimizer).get("param_groups", ()):
+                if any(id(parameter) in own for parameter in group["params"]):
+                    return True
+    return False
 
 
 REMEDY = MoveModel

@@ -26,11 +26,16 @@ class Timeout(Remedy):
             return None
         before = call.arguments().get("timeout")
         wanted = timedelta(seconds=seconds)
-        known = before is not None and issubclass(type(before), timedelta)
-        if known and _OWN.__eq__(before, wanted) is True:
+        if before is None:
+            shown = "None"
+        elif not issubclass(type(before), timedelta):
+            shown = "a %s" % type(before).__name__
+        elif _OWN.__eq__(before, wanted) is True:
             return None
-        had = _OWN.__str__(before) if known else "None" if before is None else "a %s" % type(before).__name__
-        return Change({"timeout": had}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it", arguments={"timeout": wanted})
+        else:
+            shown = _OWN.__str__(before)
+        why = "DDP_PROBE_TIMEOUT asks for it"
+        return Change({"timeout": shown}, {"timeout": str(wanted)}, why, arguments={"timeout": wanted})
 
 
 REMEDY = Timeout
