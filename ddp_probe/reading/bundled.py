@@ -178,8 +178,11 @@ class OpenBundle:
         self.manifest = manifest
         inside = [os.path.join(folder, path) for path in manifest.paths]
         launch = number or (":%d" % manifest.launch if manifest.launch else "")
-        self.paths = [each + launch for each in inside]
-        self._root = inside[0] if len(inside) == 1 and os.path.isdir(inside[0]) else os.path.dirname(inside[0]) if inside else folder
+        self.paths = [path + launch for path in inside]
+        self._root = folder
+        if inside:
+            is_one_folder = len(inside) == 1 and os.path.isdir(inside[0])
+            self._root = inside[0] if is_one_folder else os.path.dirname(inside[0])
 
     def state(self, host: str, pid: int) -> Optional[str]:
         """Return the kernel's letter for a process when the bundle was made; None if it did not run there then."""

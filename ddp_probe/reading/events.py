@@ -5,6 +5,7 @@ A run of ten thousand files exceeds both memory and the limit of file descriptor
 
 import heapq
 from datetime import datetime, timezone
+from itertools import chain
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import msgspec
@@ -56,7 +57,7 @@ _ANY = msgspec.json.Decoder()
 def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
     """Yield the events of all files by time; the inventory counts the lines that are not events."""
     piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
-    ledgers = [ledger for file in files for ledger in [rank_ledger.find(file)] if ledger]
+    ledgers = [ledger for ledger in map(rank_ledger.find, files) if ledger]
     of_ledgers = [records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
     if len(ledgers) > _LEDGERS:
         inventory.notes.append(say("The records of {count} ledgers are not shown; name fewer ranks to see them.", count=len(ledgers)))
@@ -212,7 +213,7 @@ class Tail:
 
     def more(self, files: Sequence[str]) -> List[TimedLine]:
         """Return the new complete lines, by time on the clock of each host."""
-        return sorted((entry for file in files for entry in self._of(file)), key=lambda entry: entry.when)
+        return sorted(chain.from_iterable(map(self._of, files)), key=lambda entry: entry.when)
 
     def _of(self, file: str) -> Iterator[TimedLine]:
         try:

@@ -40,7 +40,9 @@ def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
         process.failures = sorted(_of(process, reported.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
     for launcher in () if run.processes else run.launchers:
         launcher.failures = [failed for failed in _of(launcher, None, lost=False) if not consequence(failed.text)]
-    failures = [failed for process in run.processes or run.launchers for failed in process.failures]
+    failures: List[Failed] = []
+    for process in run.processes or run.launchers:
+        failures += process.failures
     failures.sort(key=lambda failed: failed.when)
     for log in run.texts:
         failures.extend(log.failures)

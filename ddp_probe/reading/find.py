@@ -86,13 +86,15 @@ def no_run(folder: str) -> UnusableError:
         return closed
     place = os.path.abspath(folder)
     fault = _fault(folder)
+    if fault:
+        why = "The folder %s cannot be read: %s." % (place, fault)
+    elif os.path.isdir(folder):
+        why = "The folder %s contains none." % place
+    else:
+        why = "No such folder: %s." % place
     return NoRunError(
         what="No run can be read." if fault else "No run found.",
-        why="The folder %s cannot be read: %s." % (place, fault)
-        if fault
-        else "The folder %s contains none." % place
-        if os.path.isdir(folder)
-        else "No such folder: %s." % place,
+        why=why,
         what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH. "
         "Of a job that hangs now: python -m ddp_probe attach.",
     )
@@ -104,10 +106,12 @@ def forbidden(path: str) -> Optional[UnusableError]:
     for end in range(2, len(parts) + 1):
         place = os.sep.join(parts[:end])
         try:
-            seen = os.stat(place)
-            flags = os.X_OK if end < len(parts) else os.R_OK | os.X_OK if stat.S_ISDIR(seen.st_mode) else os.R_OK
+            status = os.stat(place)
+            flags = os.X_OK
+            if end == len(parts):
+                flags = os.R_OK | os.X_OK if stat.S_ISDIR(status.st_mode) else os.R_OK
             if not os.access(place, flags):
-                return _closed(place, seen)
+                return _closed(place, status)
         except (OSError, ValueError):  # It does not exist.
             return None
     return None
@@ -154,7 +158,9 @@ def sources(paths: Sequence[str]) -> Sources:
     """Return the files for the paths of a command line."""
     gathered = Sources([], [], [], {}, 0, [])
     matched = [_matches(path) for path in paths] if paths else [([newest()], 0)]
-    named = [path for matches, _ in matched for path in matches]
+    named: List[str] = []
+    for matches, _ in matched:
+        named += matches
     for path in named:
         _take(path, gathered, alone=len(named) == 1)
     if not (gathered.events or gathered.texts or gathered.folds):
@@ -244,7 +250,8 @@ def _take(path: str, into: Sources, *, alone: bool) -> None:
         _take_ledger(path, into)
         return
     if not os.path.isdir(path):
-        (into.folds if fold_file.is_fold(path) else into.events if _is_events(path) else into.texts).append(path)
+        files = into.events if _is_events(path) else into.texts
+        (into.folds if fold_file.is_fold(path) else files).append(path)
         return
     try:
         os.listdir(path)
@@ -256,7 +263,8 @@ def _take(path: str, into: Sources, *, alone: bool) -> None:
         siblings = os.path.dirname(os.path.realpath(path))
         parts = launches.beside(path, lambda: runs(siblings)) if alone else [path]
         into.folders.extend(parts)
-        into.events.extend(file for part in parts for file in (inner if part == path else _event_files(part)))
+        for part in parts:
+            into.events.extend(inner if part == path else _event_files(part))
         return
     folds = sorted(glob.glob(os.path.join(glob.escape(path), "*" + fold_file.SUFFIX)))
     if folds:

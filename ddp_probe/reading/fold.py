@@ -5,6 +5,7 @@ A fold stands for a folder: FOLD/rank00003.node1.77.jsonl is a log that was fold
 
 import os
 import shlex
+from itertools import chain
 from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
 from ddp_probe.reading import find, flight_recorder, fold_file, host_fold, process_files, rank_stacks, whole_ledger
@@ -33,7 +34,8 @@ def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] =
         places = _Places(folders)
         folded = host_fold.fold(processes, inventory, folders, sources.launch, places.of)
     held = places.held([process.file for process in processes], [process.ledger_file for process in processes])
-    fold_file.write(target, host_fold.encode(folded), (member for name, path in held for member in _contents(name, path)))
+    members = chain.from_iterable(_contents(name, path) for name, path in held)
+    fold_file.write(target, host_fold.encode(folded), members)
     return len(processes)
 
 

@@ -5,6 +5,7 @@ import platform
 import re
 import time
 from collections import Counter
+from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.reading import find, log_lines
@@ -42,17 +43,30 @@ def at(folder: str) -> Glance:
     files = sources.events
     ranks = [file for file in files if not _LAUNCHER.match(os.path.basename(file))]
     launchers = [file for file in files if _LAUNCHER.match(os.path.basename(file))]
-    seen = {number for file in ranks for number in [_rank(file)] if number is not None}
+    seen = set(map(_rank, ranks)) - {None}
     sizes = [_stat(file) for file in files]
     modified = max((mtime for _, mtime in sizes), default=0.0)
     expected = _expected(ranks, launchers)
     ended, because = _ended(ranks, launchers, len(seen), expected)
-    hosts = sorted({found[number] for file in files for found, number in _host_of(file)})
+    hosts = sorted(set(map(_host_of, files)) - {""})
     name = os.path.basename(os.path.abspath(folder))
     size = sum(size for size, _ in sizes)
     age = max(0.0, time.time() - modified)
-    parts = sources.folders if len(sources.folders) > 1 else []
-    return Glance(name, folder, modified, age, len(seen), expected, hosts, ended, because, len(files), size, _command(files), parts)
+    return Glance(
+        name,
+        folder,
+        modified,
+        age,
+        len(seen),
+        expected,
+        hosts,
+        ended,
+        because,
+        len(files),
+        size,
+        _command(files),
+        sources.folders if len(sources.folders) > 1 else [],
+    )
 
 
 def _command(files: List[str]) -> str:
@@ -79,13 +93,13 @@ def _typed(words: List[str]) -> List[str]:
     return [os.path.basename(words[0]), *words[1:]] if words else []
 
 
-def _host_of(file: str) -> List[Any]:
+def _host_of(file: str) -> str:
     name = os.path.basename(file)
     match = _NAME.match(name)
     if match:
-        return [(match, 2)]
+        return match[2]
     launcher = _LAUNCHER.match(name)
-    return [(launcher, 1)] if launcher else []
+    return launcher[1] if launcher else ""
 
 
 def _rank(file: str) -> Optional[int]:
@@ -109,14 +123,16 @@ def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
             if isinstance(size, int) and size > 0:
                 return size
     if not ranks:
-        requested = [event.get("nproc_per_node") for file in launchers for event in log_lines.tail(file) if event.get("event") == "launcher.agent"]
-        known = [number for number in requested if isinstance(number, int)]
-        return sum(known) or None
+        events = chain.from_iterable(map(log_lines.tail, launchers))
+        requested = [event.get("nproc_per_node") for event in events if event.get("event") == "launcher.agent"]
+        return sum(number for number in requested if isinstance(number, int)) or None
     return 1 if len(ranks) == 1 and not launchers else None
 
 
 def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional[int]) -> Tuple[str, str]:
-    signals = {child: signal for file in launchers for child, signal in _signals(file).items()}
+    signals: Dict[_Child, str] = {}
+    for file in launchers:
+        signals.update(_signals(file))
     states = Counter(_state(log_lines.last(file), "process.end") for file in ranks if _child(file) not in signals)
     above = Counter(_state(log_lines.last(file), "launcher.end") for file in launchers)
     parts = ["%d failed" % states["failed"]] * bool(states["failed"])

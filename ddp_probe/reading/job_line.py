@@ -62,10 +62,12 @@ def nested_line(message: str) -> Optional[Site]:
 def inside(message: str, cause_message: str = "", cause: str = "") -> str:
     """Return the nested exception in one line, with the line of the job that raised it; empty if there is none."""
     if _TRACEBACK in message:
-        last = _LAST.findall(message)
+        lasts = _LAST.findall(message)
+        if not lasts:
+            return ""
         frames = [Site(file, int(number), function) for file, number, function in _FRAME.findall(message)]
         site = job_line(frames)
-        return _cut(last[-1]) + (", at %s:%d" % (site.file, site.line) if site is not None else "") if last else ""
+        return _cut(lasts[-1]) + (", at %s:%d" % (site.file, site.line) if site is not None else "")
     first = next((line.strip() for line in cause_message.splitlines() if line.strip()), "")
     return "from %s: %s" % (cause.rpartition(".")[2], _cut(first)) if first and first not in message else ""
 

@@ -4,6 +4,7 @@ Parts belong to one launch if their ranks or their launchers share a rendezvous,
 """
 
 import os
+from itertools import chain
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.reading import log_lines
@@ -85,14 +86,14 @@ def _files(folder: str) -> List[str]:
 def glance(folder: str) -> Part:
     """Return a folder's part of a launch, judged by the first and last lines of its files."""
     files = [os.path.join(folder, name) for name in _files(folder)]
-    heads = [event for file in files for event in log_lines.head(file)]
+    heads = list(chain.from_iterable(map(log_lines.head, files)))
     starts = [seconds(str(event.get("ts", ""))) or 0.0 for event in heads if str(event.get("event", "")).endswith(".start")]
     lasts = [log_lines.last(file) for file in files]
     over = [seconds(str(event.get("ts", ""))) or 0.0 for event in lasts if event.get("event") in ("process.end", "launcher.end")]
     return Part(
         folder,
         frozenset(event["rank"] for event in lasts if isinstance(event.get("rank"), int)),  # Not of the first lines: a program learns its rank late.
-        frozenset(key for event in heads for key in _keys_in(event)),
+        frozenset(chain.from_iterable(map(_keys_in, heads))),
         max((event["world_size"] for event in heads + lasts if isinstance(event.get("world_size"), int)), default=0),
         min(starts, default=0.0),
         max(over) if over and len(over) == len(lasts) else None,
@@ -146,7 +147,7 @@ def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
         else:
             fitting[-1].add(part)
         (fitting or groups)[-1].processes.extend(members)
-    return [launch for group in groups for launch in _in_turn(group.processes)]
+    return list(chain.from_iterable(_in_turn(group.processes) for group in groups))
 
 
 class _Group:
@@ -162,7 +163,7 @@ class _Group:
         """Return whether a part can belong here. Ten thousand hosts have one rendezvous, and no rank twice: then they need not be compared."""
         if part.keys == self._keys and self._ranks.isdisjoint(part.ranks):
             return True
-        return not any(_other(each, part) and not same(each, part) for each in self._parts)
+        return not any(_other(own, part) and not same(own, part) for own in self._parts)
 
     def add(self, part: Part) -> None:
         """Take a part in."""
@@ -172,7 +173,7 @@ class _Group:
 
 
 def _part(folder: str, processes: List[LoggedProcess]) -> Part:
-    keys = [key for process in processes for key in _keys_of(process)]
+    keys = chain.from_iterable(map(_keys_of, processes))
     workers = [process for process in processes if not process.is_launcher]
     return Part(
         folder,
@@ -186,7 +187,10 @@ def _part(folder: str, processes: List[LoggedProcess]) -> Part:
 
 def _keys_of(process: LoggedProcess) -> List[_Key]:
     if process.is_launcher:
-        return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.begin.rendezvous, call.begin.nnodes, process.host)]
+        keys: List[_Key] = []
+        for agent in process.calls(schema.LauncherAgent):
+            keys += _keys({}, agent.begin.rendezvous, agent.begin.nnodes, process.host)
+        return keys
     call = process.first(schema.InitProcessGroup)
     met = _met(call.begin.init_method, call.begin.master_addr, call.begin.master_port, process.host) if call is not None else []
     return _keys(process.started.environment, {}, "", process.host) + met

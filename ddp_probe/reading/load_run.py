@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+from itertools import chain
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host_fold, job_line, launches, ledger_text, process_files
@@ -92,8 +93,8 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
         return processes
     number = min(number, len(groups)) or launches.choose(groups) + 1
     chosen = groups[number - 1]
-    known = set(map(id, chosen))
-    run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
+    own = set(map(id, chosen))
+    run.others = [process for process in processes if id(process) not in own and not process.is_launcher]
     used = {os.path.dirname(process.file) for process in chosen}
     run.folders = [folder for folder in run.folders if any(path == folder or path.startswith(folder + os.sep) for path in used)]
     run.inventory.notes.append(_other_launches(number, groups))
@@ -102,7 +103,7 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
 
 def _other_launches(number: int, groups: List[List[LoggedProcess]]) -> Text:
     """Say that there are other launches, and how to read them."""
-    folders = sorted({os.path.dirname(process.file) for launch in groups for process in launch})
+    folders = sorted({os.path.dirname(process.file) for process in chain.from_iterable(groups)})
     which = say("as requested")
     if number == len(groups):
         which = say("the newest")
@@ -223,7 +224,11 @@ def align_clocks(run: Run) -> None:
 def _marks(processes: List[LoggedProcess], median: Callable[[List[float]], float]) -> Dict[str, float]:
     marks: Dict[str, float] = {}
     for kind in _COMMON:
-        ends = [call.until for process in processes for call in process.calls(kind)[:1] if call.until is not None and call.failure is None]
+        ends: List[float] = []
+        for process in processes:
+            call = process.first(kind)
+            if call is not None and call.until is not None and call.failure is None:
+                ends.append(call.until)
         if ends:
             marks[str(kind.__struct_config__.tag)] = median(ends)
     return marks

@@ -231,7 +231,10 @@ NO_CALLS = KeptCalls("", {}, (), array("I"), array("d"))
 
 def packed(file: str, kinds: Dict[str, KeptKind], calls: "List[LoggedCall[Any]]") -> KeptCalls:
     """Return calls as they are kept."""
-    events = tuple(event for call in calls for event in (call.begin, call.end))
-    lines = array("I", [number for call in calls for number in (call.line, call.line_after)])
-    times = array("d", [when for call in calls for when in (call.when, _NEVER if call.until is None else call.until)])
-    return KeptCalls(file, kinds, events, lines, times)
+    events: List[Any] = []
+    lines, times = array("I"), array("d")
+    for call in calls:
+        events += (call.begin, call.end)
+        lines.extend((call.line, call.line_after))
+        times.extend((call.when, _NEVER if call.until is None else call.until))
+    return KeptCalls(file, kinds, tuple(events), lines, times)

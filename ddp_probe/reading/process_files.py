@@ -228,7 +228,11 @@ def _on_disk(log: str) -> int:
 
 def _here(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter) -> List[LoggedProcess]:
     """Read files one after another in this process."""
-    processes = [process for file in files for process in [_process(file, inventory, shared, meter)] if process is not None]
+    processes: List[LoggedProcess] = []
+    for file in files:
+        process = _process(file, inventory, shared, meter)
+        if process is not None:
+            processes.append(process)
     for process in processes:
         process.ledger_file = rank_ledger.find(process.file)
     return processes
@@ -295,7 +299,8 @@ def _on_several(parts: Sequence[Sequence[str]], readers: int, inventory: Invento
         read.add(folded.inventory)
         return _Part(host_fold.unfold(folded, shared), read)
 
-    results = on_cores.each(len(parts), readers - 1, here, there, arrived)
-    for part in results:
+    processes: List[LoggedProcess] = []
+    for part in on_cores.each(len(parts), readers - 1, here, there, arrived):
         inventory.add(part.inventory)
-    return [process for part in results for process in part.processes]
+        processes += part.processes
+    return processes

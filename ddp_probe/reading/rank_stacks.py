@@ -147,10 +147,12 @@ def _event(line: bytes) -> Optional[_WithThreads]:
 
 
 def _of(event: _WithThreads, file: str, *, moved_on: bool) -> RankStacks:
-    source = ANSWER if isinstance(event, schema.Stacks) else LOOK if isinstance(event, schema.ProcessLook) else HANG
     rank = event.rank if event.rank is not None else rank_of(file)
-    values = () if isinstance(event, schema.ProcessLook) else event.values
-    return RankStacks(rank, event.threads, seconds(event.ts) or 0.0, source, moved_on and source == HANG, values)
+    when = seconds(event.ts) or 0.0
+    if isinstance(event, schema.ProcessLook):
+        return RankStacks(rank, event.threads, when, LOOK, False, ())
+    source = ANSWER if isinstance(event, schema.Stacks) else HANG
+    return RankStacks(rank, event.threads, when, source, moved_on and source == HANG, event.values)
 
 
 def _bytes(path: str) -> bytes:

@@ -65,7 +65,9 @@ def _bring(address: str, folder: str) -> List[str]:
         matches = sorted(system.glob(there)) if _MAGIC.search(there) else [there.rstrip("/")]
         parents = list(dict.fromkeys(map(posixpath.dirname, matches)))
         places = {match: os.path.join(folder, str(parents.index(posixpath.dirname(match))), *_named(match)) for match in matches}
-        pairs = [(path, os.path.join(place, *inner), info) for match, place in places.items() for path, inner, info in _files(system, match)]
+        pairs: List[Tuple[str, str, Any]] = []
+        for match, place in places.items():
+            pairs += [(path, os.path.join(place, *inner), info) for path, inner, info in _files(system, match)]
         if not pairs:
             raise UnusableError(
                 what="No such file or folder: %s." % address, why="No file or pattern matches.", what_to_do="List the folder above it."

@@ -54,22 +54,27 @@ def _expected(run: Run) -> Optional[int]:
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
     if sizes:
         return sizes.most_common(1)[0][0]
-    requested = [
-        call.begin.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.begin.nproc_per_node
-    ]
-    return min(sum(requested), _MOST) if requested and not run.processes else None
+    requested = sum(agent.nproc_per_node or 0 for agent in _agents(run))
+    return min(requested, _MOST) if requested and not run.processes else None
+
+
+def _agents(run: Run) -> List[schema.LauncherAgent]:
+    agents: List[schema.LauncherAgent] = []
+    for launcher in run.launchers:
+        agents += [call.begin for call in launcher.calls(schema.LauncherAgent)]
+    return agents
 
 
 def _elsewhere(run: Run) -> List[int]:
     """Return the ranks of nodes without any file here: they may have written to another disk."""
-    requested = [call.begin.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
+    requested = [agent.nnodes.partition(":")[0] for agent in _agents(run)]
     reported = [*requested, *(process.started.environment.get("GROUP_WORLD_SIZE", "") for process in run.processes)]
     nodes = max((int(text) for text in reported if text.isdigit() and text.isascii() and len(text) < 7), default=1)
     seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
     if nodes <= max(1, len(seen), len(run.launchers)):
         return []
-    known = of_nodes_seen(run)
-    return [rank for rank in run.missing if rank not in known]
+    here = of_nodes_seen(run)
+    return [rank for rank in run.missing if rank not in here]
 
 
 def of_nodes_seen(run: Run) -> Set[int]:
@@ -91,24 +96,26 @@ def _deaths(run: Run) -> List[Death]:
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherChild):
             reported = call.begin
-            key = (launcher.host, reported.child_pid, None if reported.child_pid is not None else reported.child_local_rank)
+            local_rank, pid = reported.child_local_rank, reported.child_pid
+            key = (launcher.host, pid, None if pid is not None else local_rank)
             before = deaths.get(key)
+            if before is None:
+                usual = local_rank if alone else None
+                before = Death(usual, local_rank, pid, launcher.host, None, "", "", False, call.when, call.at)
             rank = reported.child_rank
             if rank is None:
-                rank = ranks.get((launcher.host, reported.child_pid or 0), by_local.get((launcher.host, reported.child_local_rank)))
-            if rank is None:
-                rank = before.rank if before else (reported.child_local_rank if alone else None)
+                rank = ranks.get((launcher.host, pid or 0), by_local.get((launcher.host, local_rank)))
             deaths[key] = Death(
-                rank,
-                reported.child_local_rank,
-                reported.child_pid,
+                rank if rank is not None else before.rank,
+                local_rank,
+                pid,
                 launcher.host,
-                reported.exit_code if reported.exit_code is not None else (before.exit_code if before else None),
-                reported.signal or (before.signal if before else ""),
-                reported.message or (before.message if before else ""),
-                reported.first or (before.first if before else False),
-                before.when if before else call.when,
-                before.at if before else call.at,
+                reported.exit_code if reported.exit_code is not None else before.exit_code,
+                reported.signal or before.signal,
+                reported.message or before.message,
+                reported.first or before.first,
+                before.when,
+                before.at,
             )
     return [*deaths.values(), *_joined(run, {death.pid for death in deaths.values()})]
 
@@ -133,8 +140,7 @@ def _joined(run: Run, reported: Set[Optional[int]]) -> List[Death]:
 
 def _is_one_host(run: Run) -> bool:
     """Return whether the launch has one host, on which ranks and local ranks are equal."""
-    agents = [call.begin for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
-    return len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in agents)
+    return len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in _agents(run))
 
 
 def _attach(run: Run) -> None:
@@ -198,7 +204,9 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
         failure = launcher.end.failure if isinstance(launcher.end, schema.LauncherEnd) else None
         if failure is not None and failure.type.rpartition(".")[2] in ("SignalException", "KeyboardInterrupt"):
             number = _NUMBER.search(failure.message)
-            name = _NAMES.get(number["number"], "") if number is not None else "SIGINT" if "Keyboard" in failure.type else ""
+            name = "SIGINT" if "Keyboard" in failure.type else ""
+            if number is not None:
+                name = _NAMES.get(number["number"], "")
             when, at = launcher.over
             yield OutsideEnd(when, name, say("the launcher"), at)
 

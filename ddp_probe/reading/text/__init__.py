@@ -209,8 +209,10 @@ class _Reader:
     def _close_all(self) -> None:
         for stream in self._streams.values():
             stream.end()
-        last = [(failed, stream.origin.local_rank) for stream in self._streams.values() for failed in stream.ready()]
-        for failed, local_rank in sorted(last, key=lambda each: each[0].when):
+        last: List[Tuple[Failed, Optional[int]]] = []
+        for stream in self._streams.values():
+            last += [(failed, stream.origin.local_rank) for failed in stream.ready()]
+        for failed, local_rank in sorted(last, key=lambda ready: ready[0].when):
             self._failures.add(failed, local_rank)
         self._streams.clear()
         self._busy.clear()

@@ -1,7 +1,7 @@
 """Turns a text as it was pasted into the lines that were printed: the only stage in front of everything that reads a plain log."""
 
 import re
-from typing import List
+from typing import List, Tuple
 
 from ddp_probe.reading.text import margins
 from ddp_probe.reading.text.marks import clean, visible
@@ -28,11 +28,13 @@ class PastedLines:
 
     def of(self, before: int, lines: List[bytes]) -> List[Logical]:
         """Return the lines of a block, which follows this many others."""
-        seen = [(number, part[:_LONGEST], len(parts) == 1) for number, parts in enumerate(map(clean, lines), before + 1) for part in parts]
+        visible_lines: List[Tuple[int, str, bool]] = []
+        for number, parts in enumerate(map(clean, lines), before + 1):
+            visible_lines += [(number, part[:_LONGEST], len(parts) == 1) for part in parts]
         if before and not self._framed:
-            self._prefixes.learn([text for _, text, _ in seen])
-            return [self._prefixes.logical(*each) for each in seen]
-        logicals = [Logical(number, text, NOBODY, lone) for number, text, lone in seen]
+            self._prefixes.learn([text for _, text, _ in visible_lines])
+            return [self._prefixes.logical(*line) for line in visible_lines]
+        logicals = [Logical(number, text, NOBODY, lone) for number, text, lone in visible_lines]
         if self._framed:
             inner = self._inner(logicals)
             self._framed = bool(before) or inner != logicals
@@ -59,12 +61,11 @@ class PastedLines:
             if texts is None:
                 break
             boxed = any(logical.text.lstrip()[:1] in _BOX for logical in lines if logical.text.strip())
-            lines = [
-                logical._replace(text=part)
-                for logical, text in zip(lines, texts)
-                for part in (visible(text) if text[:2] in ('{"', "``", "~~") else [text])
-            ]
-            lines = joined(_close(lines), self._prefixes.has, self._least and (1 if boxed else _SENTENCES))
+            bare: List[Logical] = []
+            for logical, text in zip(lines, texts):
+                parts = visible(text) if text[:2] in ('{"', "``", "~~") else [text]
+                bare += [logical._replace(text=part) for part in parts]
+            lines = joined(_close(bare), self._prefixes.has, self._least and (1 if boxed else _SENTENCES))
         return lines
 
 

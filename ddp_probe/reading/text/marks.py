@@ -4,6 +4,7 @@
 
 import json
 import re
+from itertools import chain
 from typing import List, Optional
 
 _PLAIN = re.compile(rb'(?!\s*(?:[`~]|\{"))[\t\n\x20-\x25\x27-\x3b\x3d-\x7e]*\Z')  # Not enclosed, and no &, < or escape, as most lines.
@@ -46,7 +47,7 @@ def visible(text: str) -> List[str]:
     if bare[:1] == "{":
         inner = _unpacked(bare)
         if inner is not None:
-            return [part for line in inner.rstrip("\n").split("\n") for part in visible(line)]
+            return list(chain.from_iterable(map(visible, inner.rstrip("\n").split("\n"))))
     text = _ESCAPE.sub("", text)
     parts = [_without_marks(part) for part in text.rstrip("\r\n").split("\r")]
     return _seen([part for part in parts if part.strip()]) or [""]

@@ -115,7 +115,11 @@ class Prefixes:
 
     def _match(self, text: str) -> "Optional[re.Match[str]]":
         first = text[:1]
-        for kind in self._by_first[first if first in "[(<" and first else "a" if first.isalnum() or first == " " else ""]:
+        if first.isalnum() or first == " ":
+            first = "a"
+        elif first not in "[(<":
+            first = ""
+        for kind in self._by_first[first]:
             match = kind.match(text)
             if match:
                 return match

@@ -167,8 +167,9 @@ class Trace:
         if score and self.tangled:
             # Old Pythons write indentation and text separately: with another rank in between, one line has both indentations and a later one none.
             score += 0.5 * fresh * ((line.indent >= self._column + 6) - (line.indent == 0))
-            known = self.known.get((self.frames[-1].file, self.frames[-1].line))
-            score += 0.0 if known is None else 2.0 if known == line.text.strip() else -1.4
+            source = self.known.get((self.frames[-1].file, self.frames[-1].line))
+            if source is not None:
+                score += 2.0 if source == line.text.strip() else -1.4
         return score
 
     def _is_final(self, line: TextLine) -> bool:

@@ -75,7 +75,10 @@ def _between(whole: str, last: str, after: str, exact: int, soft: int, starts: C
         return "" if exact and len(last) == exact else " "
     if exact:
         return _gap(last, after, exact) if not _is_new(after, starts) else None
-    return " " if soft and _is_near(last, after, soft if _ENDED.search(last) is None else soft / _NEAR) and not _begins(after, starts) else None
+    if not soft:
+        return None
+    width = soft if _ENDED.search(last) is None else soft / _NEAR
+    return " " if _is_near(last, after, width) and not _begins(after, starts) else None
 
 
 def _gap(last: str, after: str, width: int) -> Optional[str]:
