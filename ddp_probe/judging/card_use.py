@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
@@ -60,16 +61,30 @@ def card_list(value: str) -> Tuple[str, ...]:
 
 def visible(process: LoggedProcess) -> Dict[str, str]:
     """Return the variables that limit which cards a process sees."""
-    return {name: value for card in process.started.accelerators for name, value in card.visible.items()}
+    variables: Dict[str, str] = {}
+    for card in process.started.accelerators:
+        variables.update(card.visible)
+    return variables
 
 
 def count(process: LoggedProcess, kind: str = "") -> Optional[int]:
     """Return how many cards a process could see, as far as it reported."""
-    cards = [card for call in wrap_calls(process) for card in call.begin.accelerators]
-    cards += process.ended.accelerators if process.ended else []
-    counts = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
-    lists = [cards for cards in map(card_list, visible(process).values()) if cards]
-    return max(counts) if counts else len(lists[0]) if len(lists) == 1 else None
+    cards = initialised(process)
+    if process.ended:
+        cards += [card for card in process.ended.accelerators if card.initialised]
+    counts = [card.count for card in cards if card.count is not None and kind in ("", card.device_type)]
+    if counts:
+        return max(counts)
+    lists = [names for names in map(card_list, visible(process).values()) if names]
+    return len(lists[0]) if len(lists) == 1 else None
+
+
+def initialised(process: LoggedProcess) -> List[schema.Card]:
+    """Return the accelerators that were in use whenever a process wrapped a model."""
+    states: List[schema.Card] = []
+    for call in wrap_calls(process):
+        states += [state for state in call.begin.accelerators if state.initialised]
+    return states
 
 
 def wrap_calls(process: LoggedProcess) -> "List[LoggedCall[Any]]":
@@ -87,7 +102,13 @@ def number(device: str) -> Optional[int]:
 @fact
 def uses(run: Run) -> List[CardUse]:
     """Return the card use of all ranks that wrapped a model on a single card."""
-    return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]
+    ranks = [process for process in run.processes if process.rank is not None]
+    return [use for use in map(_use, ranks) if use is not None]
+
+
+def began(groups: Sequence[Sequence[CardUse]]) -> float:
+    """Return when the first of these ranks wrapped its model."""
+    return min(use.call.when for use in chain.from_iterable(groups))
 
 
 def _use(process: LoggedProcess) -> Optional[CardUse]:
@@ -233,21 +254,26 @@ class CardsOfHost(NamedTuple):
     @property
     def used(self) -> bool:
         """Return whether the ranks compute on cards that this tool may list: else what it says is of other jobs."""
-        if any(each.processes for each in self.last.begin.cards):
+        if any(card.processes for card in self.last.begin.cards):
             ours = {rank.pid for rank in self.ranks}
             return any(self.processes(card.index) & ours for card in self.last.begin.cards)
-        return any(call.begin.devices or call.begin.current for rank in self.ranks for call in rank.calls(schema.DeviceState))
+        states = chain.from_iterable(rank.calls(schema.DeviceState) for rank in self.ranks)
+        return any(call.begin.devices or call.begin.current for call in states)
 
     def on(self, card: CardLoad) -> List[int]:
         """Return the ranks that are on a card: by the tool's list of processes, else by what the rank itself calls its current card."""
-        if any(each.processes for each in self.last.begin.cards):
+        if any(listed_card.processes for listed_card in self.last.begin.cards):
             pids = self.processes(card.index)
             return sorted(rank.rank for rank in self.ranks if rank.pid in pids and rank.rank is not None)
         return sorted(rank.rank for rank in self.ranks if rank.rank is not None and _current(rank) == card.index)
 
     def processes(self, index: int) -> Set[int]:
         """Return the processes that the tool has listed on a card, at any time."""
-        return {int(pid) for call in self.answers for card in call.begin.cards if card.index == index for pid in card.processes if pid.isdigit()}
+        pids: Set[int] = set()
+        for card in chain.from_iterable(call.begin.cards for call in self.answers):
+            if card.index == index:
+                pids.update(int(pid) for pid in card.processes if pid.isdigit())
+        return pids
 
 
 def loads_by_host(run: Run) -> Iterator[CardsOfHost]:

@@ -1,9 +1,10 @@
 """Which values the logs of a run hold of the names in the condition that took its ranks apart."""
 
 import os
-from typing import Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
 from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.standing import condition_values, watched_times
@@ -87,8 +88,7 @@ def _frames(process: LoggedProcess) -> List[schema.FrameValues]:
     failed = ended.failure.values if ended is not None and ended.failure is not None else []
     over = process.final(schema.HangOver)
     moved_on = over.when if over is not None else 0.0
-    suspected, answered = process.final(schema.HangSuspected), process.final(schema.Stacks)
-    stood = [(call.when, call.begin.values) for call in (suspected,) if call is not None]
-    stood += [(call.when, call.begin.values) for call in (answered,) if call is not None]
+    looks: List[Optional[LoggedCall[Any]]] = [process.final(schema.HangSuspected), process.final(schema.Stacks)]
+    stood = [(call.when, call.begin.values) for call in looks if call is not None]
     when, values = max(stood, key=lambda look: look[0], default=(0.0, []))
     return [*(values if when > moved_on else []), *failed]

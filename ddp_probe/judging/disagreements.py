@@ -97,12 +97,10 @@ def disagreement(standings: Standings) -> Optional[Undecided]:
 
 def _raised(standings: Standings) -> Optional[Undecided]:
     """Report calls that raised, except a call that raised on all ranks, after which all went on to other calls: the job had an alternative."""
-    raised = [
-        (rank, record)
-        for rank, standing in standings.ranks.items()
-        for record in standing.ledger.raised
-        if _counts(record) and not _tried(standings, record)
-    ]
+    raised: List[Tuple[int, Record]] = []
+    for rank, standing in standings.ranks.items():
+        counted = filter(_counts, standing.ledger.raised)
+        raised += [(rank, record) for record in counted if not _tried(standings, record)]
     if not raised:
         return None
     rank, first = min(raised, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
@@ -194,7 +192,9 @@ def _inside(standings: Standings) -> Optional[Undecided]:
 
 def _phases(standings: Standings) -> Optional[Undecided]:
     """Tell of a pass, a step of an optimizer or a loop that raised the last time, on some ranks or on all."""
-    failed = [(rank, phase) for rank, standing in sorted(standings.ranks.items()) for phase in standing.ledger.phases if _failed(phase)]
+    failed: List[Tuple[int, Phase]] = []
+    for rank, standing in sorted(standings.ranks.items()):
+        failed += [(rank, phase) for phase in standing.ledger.phases if _failed(phase)]
     if not failed:
         return None
     ranks, phase = sorted({rank for rank, _ in failed}), failed[0][1]
@@ -255,10 +255,11 @@ def _lines(standings: Standings) -> Optional[Undecided]:
 
 def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:
     """Tell whether ranks of a group made the same collective at different lines."""
-    members = [rank for rank in _whole(standings, name) if rank in made]
-    kept = [calls for rank in members for calls in [standings.ranks[rank].calls(name)] if calls is not None]
+    of_members = [standings.ranks[rank].calls(name) for rank in _whole(standings, name) if rank in made]
+    kept = [calls for calls in of_members if calls is not None]
     first = max((calls.first for calls in kept), default=0)
-    return any(_apart([calls.call(number) for calls in kept]) for number in range(first, min((calls.count for calls in kept), default=0) + 1))
+    last = min((calls.count for calls in kept), default=0)
+    return any(_apart([calls.call(number) for calls in kept]) for number in range(first, last + 1))
 
 
 def _apart(calls: Sequence[Optional[object]]) -> bool:

@@ -1,6 +1,7 @@
 """A call in the job's source, as an edit means it, and the code that stands for the names in the edit. The source is parsed, never run."""
 
 import ast
+from itertools import chain
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging import change
@@ -240,7 +241,7 @@ def filled(code: str, names: Dict[str, str]) -> Optional[str]:
 
 def device_of(in_source: CallInSource, tree: ast.Module) -> Dict[str, str]:
     """Return an expression for the model's device: the job's `device` if it is a torch.device, else one read from the model."""
-    if any(_is_device(node, in_source) for scope in _scopes(tree, in_source) for node in scope):
+    if any(_is_device(node, in_source) for node in chain.from_iterable(_scopes(tree, in_source))):
         return {"device": "device"}
     model = in_source.call.args[0] if in_source.call.args else next((item.value for item in in_source.call.keywords if item.arg == "module"), None)
     is_name = isinstance(model, (ast.Name, ast.Attribute))

@@ -6,13 +6,14 @@ undecided, with reasons, each with the next thing to try.
 
 import os
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.judging import looks, printed, proof
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.nevertheless import failed_starts, note_survived, repairs
 from ddp_probe.judging.open_questions import open_questions
-from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided
+from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided, explained
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.judging.waiting import of_others
 from ddp_probe.reading.model import Run
@@ -58,8 +59,8 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     """Ask the rules, all of them unless some are given."""
     asked = chosen or modules()
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
-    answers = [answer for module in asked for answer in _ask(module, run)]
-    read = [answer for module in asked for answer in _read(module, run)]
+    answers = list(chain.from_iterable(_ask(module, run) for module in asked))
+    read = list(chain.from_iterable(_read(module, run) for module in asked))
     undecided = [answer for answer in answers if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
     if findings and rules[findings[0].slug].needs_all and not run.whole:
@@ -74,21 +75,24 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     else:
         note_survived(run, findings)
     undecided = _still_open(undecided, findings)
-    verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
+    verdict = UNDECIDED if undecided else CLEAR
+    if findings:
+        verdict = FOUND
     return Diagnosis(verdict, [_with_dumps(_not_again(finding, run), run) for finding in findings], undecided, run)
 
 
 def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
     """Drop each question about failures that a finding accounts for: a timeout that no rule understands by itself, if the ledgers explain it."""
-    known = {id(failure) for finding in findings if finding.severity == ERROR for failure in finding.explains}
-    return [answer for answer in undecided if not answer.explains or any(id(failure) not in known for failure in answer.explains)]
+    known = set(map(id, explained(finding for finding in findings if finding.severity == ERROR)))
+    return [answer for answer in undecided if not answer.explains or not known.issuperset(map(id, answer.explains))]
 
 
 def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:
     """Return what a run did well in spite of: calls that were repaired, and starts that failed."""
     starts = list(failed_starts(run, judge))
-    told = [answer for answer in starts if isinstance(answer, Finding)]
-    return [*findings, *told, *repairs(run, rules)], [answer for answer in starts if isinstance(answer, Undecided)]
+    of_starts = [answer for answer in starts if isinstance(answer, Finding)]
+    undecided = [answer for answer in starts if isinstance(answer, Undecided)]
+    return [*findings, *of_starts, *repairs(run, rules)], undecided
 
 
 def _unsure(finding: Finding) -> Undecided:
@@ -107,8 +111,10 @@ def _ask(module: Any, run: Run) -> List[Any]:
 
 def _read(module: Any, run: Run) -> List[Any]:
     """Look for the texts of a rule in the plain logs; a rule that no text decides has a read() for them."""
+    if not run.texts:
+        return []
     read = getattr(module, "read", None)
-    return _guarded(module, lambda: read(run) if read else printed.by_text(rule_of(module), run, plain=True)) if run.texts else []
+    return _guarded(module, lambda: read(run) if read else printed.by_text(rule_of(module), run, plain=True))
 
 
 def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
@@ -121,11 +127,15 @@ def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
         return [rule_of(module).undecided(say("The rule itself failed: {error}", error=error))]
 
 
-def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
-    """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is not a time to compare with."""
+def _beside(of_texts: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
+    """Return what plain logs add to the findings from events.
+
+    They are weaker evidence, and a line's number is not a time to compare with.
+    """
     groups = {group_of(finding.cause) for finding in findings}
     slugs = {finding.slug for finding in findings}
-    new = [finding for finding in told if group_of(finding.cause) not in groups and not slugs.intersection(rules[finding.slug].yields_to)]
+    new = [finding for finding in of_texts if group_of(finding.cause) not in groups]
+    new = [finding for finding in new if not slugs.intersection(rules[finding.slug].yields_to)]
     if any(finding.severity == ERROR for finding in findings):
         new = [finding for finding in new if not rules[finding.slug].last_resort]
     return _weigh(_better(_itself_first(new), rules))
@@ -134,10 +144,9 @@ def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule
 def _itself_first(findings: List[Finding]) -> List[Finding]:
     """Drop what ranks say about others if a rank that says nothing about them failed by itself: lines of several ranks are not ordered by time."""
     waits = [finding for finding in findings if finding.severity == ERROR and finding.explains and of_others(finding.explains[0])]
-    speak = {failure.rank for finding in waits for failure in finding.explains} - {None}
-    itself = [
-        finding for finding in findings if group_of(finding.cause) in _ITSELF and finding not in waits and not speak.intersection(finding.ranks)
-    ]
+    speak = {failure.rank for failure in explained(waits)} - {None}
+    itself = [finding for finding in findings if group_of(finding.cause) in _ITSELF and finding not in waits]
+    itself = [finding for finding in itself if not speak.intersection(finding.ranks)]
     return [finding for finding in findings if finding not in waits] if itself else findings
 
 

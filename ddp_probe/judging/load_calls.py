@@ -59,14 +59,12 @@ def survived(run: Run) -> List[Broken]:
 
 
 def _failed(run: Run, fatal: bool) -> List[Broken]:
-    failed = [
-        Broken(failure.process, call, failure)
-        for failure in run.failures
-        if failure.fatal == fatal and failure.process is not None
-        for call in failure.calls
-        if isinstance(call.begin, schema.Load)
-    ]
-    return sorted(failed, key=lambda each: each.call.when)
+    failed: List[Broken] = []
+    for failure in run.failures:
+        if failure.fatal == fatal and failure.process is not None:
+            loads = [call for call in failure.calls if isinstance(call.begin, schema.Load)]
+            failed += [Broken(failure.process, load, failure) for load in loads]
+    return sorted(failed, key=lambda broken: broken.call.when)
 
 
 class Saves:

@@ -4,6 +4,7 @@ A stack names neither the group of a call nor its number, and a look shows a mom
 """
 
 import re
+from itertools import chain
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.facts import fact
@@ -190,7 +191,7 @@ class Stance(NamedTuple):
 @fact
 def stances(run: Run) -> List[Stance]:
     """Return where each rank is, if looks were taken."""
-    return [stance for process in run.processes if process.rank is not None for stance in _stance(process)]
+    return list(chain.from_iterable(map(_stance, run.processes)))
 
 
 def only(run: Run) -> bool:
@@ -207,10 +208,9 @@ def _stance(process: LoggedProcess) -> Iterator[Stance]:
     between = max(last.when - first.when, 1e-3)
     cpu = (last.begin.cpu_seconds or 0.0) - (first.begin.cpu_seconds or 0.0) if last.begin.cpu_seconds is not None else 0.0
     wakes = (last.begin.switches or 0) - (first.begin.switches or 0)
-    still = bool(frames[-1]) and all(_lines(each) == _lines(frames[-1]) for each in frames)
-    yield Stance(
-        process.rank, process.pid, looks, operation(frames[-1]), job_line(frames[-1]), still, max(cpu, 0.0) / between, max(wakes, 0) / between
-    )
+    still = bool(frames[-1]) and all(_lines(stack) == _lines(frames[-1]) for stack in frames)
+    call, site = operation(frames[-1]), job_line(frames[-1])
+    yield Stance(process.rank, process.pid, looks, call, site, still, max(cpu, 0.0) / between, max(wakes, 0) / between)
 
 
 def _lines(frames: Sequence[Site]) -> List[Tuple[str, int]]:
@@ -221,7 +221,8 @@ def operation(frames: Sequence[Site]) -> str:
     """Return the call of torch in which a stack, outermost first, is: the outermost public one below the innermost line of the job."""
     site = job_line(frames)
     inner = frames[max((index for index, frame in enumerate(frames) if frame is site), default=-1) + 1 :]
-    modules = [(match["module"], frame) for frame in inner for match in [_TORCH.search(frame.file)] if match is not None]
+    of_torch = [(_TORCH.search(frame.file), frame) for frame in inner]
+    modules = [(match["module"], frame) for match, frame in of_torch if match is not None]
     names = [frame.function.rpartition(".")[2] for module, frame in modules if module == "distributed"]
     if any("dataloader" in frame.file for _, frame in modules) and not names:
         return LOADER
@@ -234,7 +235,10 @@ def operation(frames: Sequence[Site]) -> str:
         return "DistributedDataParallel"
     if any(module in ("autograd", "_tensor.py") and "backward" in frame.function for module, frame in modules):
         return "backward"
-    return "wait" if site is not None and not inner and _WAITS.search(_source(site)) else "torch.distributed" if names else ""
+    waits = site is not None and not inner and _WAITS.search(_source(site)) is not None
+    if waits:
+        return "wait"
+    return "torch.distributed" if names else ""
 
 
 def _source(site: Site) -> str:
@@ -249,9 +253,11 @@ def places(among: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
     alike: Dict[Tuple[object, ...], Tuple[Stance, List[int]]] = {}
     for stance in among:
         line = (stance.site.file, stance.site.line) if stance.site is not None else ()
-        dead = stance.last.problem if stance.last.state in GONE else stance.last.state if stance.last.state in NOT_RUNNING else ""
+        dead = stance.last.state if stance.last.state in NOT_RUNNING else ""
+        if stance.last.state in GONE:
+            dead = stance.last.problem
         alike.setdefault((stance.operation, line, dead), (stance, []))[1].append(stance.rank)
-    return sorted(alike.values(), key=lambda each: (-len(each[1]), each[1]))
+    return sorted(alike.values(), key=lambda place: (-len(place[1]), place[1]))
 
 
 def said(among: Sequence[Stance], limit: int = 4) -> Text:
@@ -325,7 +331,8 @@ def open_questions(run: Run) -> Iterator[Undecided]:
     known = [stance for stance in seen_ranks if stance.known and stance not in gone]
     if known:
         yield _what_is_seen(known)
-    for beside in dict.fromkeys(text for stance in seen_ranks for look in stance.looks for text in look.begin.beside):
+    looks = chain.from_iterable(stance.looks for stance in seen_ranks)
+    for beside in dict.fromkeys(chain.from_iterable(look.begin.beside for look in looks)):
         problem, _, what_to_do = beside.partition("; ")
         because = say("{problem:capital}.", problem=quoted(problem))
         yield Undecided("unreadable", because, next=quoted(what_to_do))
@@ -357,7 +364,7 @@ def _what_is_seen(known: Sequence[Stance]) -> Undecided:
 
 def _cards(known: Sequence[Stance]) -> str:
     """Return how to ask the cards that the ranks have open: what they wait for may be a kernel on a card."""
-    files = {card[len("/dev/") :] for stance in known for card in stance.last.cards}
+    files = {card[len("/dev/") :] for card in chain.from_iterable(stance.last.cards for stance in known)}
     tools = sorted({kind.smi for kind in map(accelerators.by_device_file, files) if kind is not None and kind.smi})
     if not tools:
         return ""

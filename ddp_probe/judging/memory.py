@@ -36,8 +36,13 @@ def states(process: LoggedProcess) -> List[StateLine]:
 
 def of_device(process: LoggedProcess, device: str) -> List[MemoryPoint]:
     """Return what the tensors of a rank have held on a device."""
-    pairs = [(call, memory) for call in states(process) for memory in call.begin.devices if memory.device == device]
-    return [MemoryPoint(call, memory.allocated or 0, memory.allocated_peak or memory.allocated or 0) for call, memory in pairs]
+    points: List[MemoryPoint] = []
+    for call in states(process):
+        for memory in call.begin.devices:
+            if memory.device == device:
+                held = memory.allocated or 0
+                points.append(MemoryPoint(call, held, memory.allocated_peak or held))
+    return points
 
 
 def of_process(process: LoggedProcess) -> List[MemoryPoint]:
@@ -70,12 +75,13 @@ def event_of(call: StateLine) -> str:
 def site_of(process: LoggedProcess, call: StateLine) -> Optional[Site]:
     """Return the line of the job that made the call at which a line was written: of its kind, the nearest in time."""
     name = event_of(call)
-    made = [
-        (abs(when - call.when), each.line, each.site)
-        for each in process.every()
-        if each.name == name
-        for when in (each.when, each.until or each.when)
-    ]
+    made: List[Tuple[float, int, Optional[Site]]] = []
+    for candidate in process.every():
+        if candidate.name == name:
+            away = abs(candidate.when - call.when)
+            if candidate.until:
+                away = min(away, abs(candidate.until - call.when))
+            made.append((away, candidate.line, candidate.site))
     return min(made)[2] if made else None
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ddp_probe.judging import change, wrap_calls
-from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
+from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, explained, shown
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -104,7 +104,7 @@ _MOST = 6  # Different failures.
 
 def note_survived(run: Run, findings: Sequence[Finding]) -> None:
     """Say in the inventory which failures the job caught and outlived; not those that a finding speaks of."""
-    known = {id(failure) for finding in findings for failure in finding.explains}
+    known = set(map(id, explained(findings)))
     alike: Dict[Tuple[str, str], List[Failed]] = {}
     for failure in run.failures:
         if failure.process is not None and not (failure.fatal or failure.consequence or id(failure) in known):

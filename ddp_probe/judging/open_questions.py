@@ -3,13 +3,14 @@
 import os
 import platform
 import re
+from itertools import chain
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging import proof
 from ddp_probe.judging.disagreements import disagreements
 from ddp_probe.judging.ledgers import ledger_off, standings_of
 from ddp_probe.judging.parted import so_far
-from ddp_probe.judging.rule import Undecided
+from ddp_probe.judging.rule import Undecided, explained
 from ddp_probe.judging.waiting import joined as is_in_a_group
 from ddp_probe.judging.waiting import stood
 from ddp_probe.reading import job_line as carried
@@ -37,7 +38,7 @@ _STATES = {
 
 def open_questions(run: Run, undecideds: Sequence[Undecided]) -> List[Undecided]:
     """Return why a run is not clear, beyond what the rules said; empty if every rank is proven to have finished normally."""
-    known = {id(failure) for answer in undecideds for failure in answer.explains}
+    known = set(map(id, explained(undecideds)))
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or undecideds))
     asked += [] if asked or undecideds else [*_without_ledger(run), *disagreements(run)]
@@ -103,7 +104,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         file, why = next(iter(run.inventory.unreadable.items()))
         yield Undecided("unreadable", _unreadable(file, why, len(run.inventory.unreadable) - 1), next=_readable(why))
         return
-    calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
+    calls = list(chain.from_iterable(launcher.calls(schema.LauncherGroup) for launcher in run.launchers))
     none = [call for call in calls if call.begin.asked == 0]
     if none:
         because = say("No rank was started: the launch was asked for 0 processes at {where}.", where=place(none[0].site))
@@ -171,7 +172,8 @@ def _rank_of(file: str) -> Optional[int]:
 def _missing(run: Run) -> Iterator[Undecided]:
     if not run.missing or not run.processes:
         return
-    closed = {rank: file for file in run.inventory.unreadable for rank in [_rank_of(file)] if rank is not None and rank in run.missing}
+    ranks = ((_rank_of(file), file) for file in run.inventory.unreadable)
+    closed = {rank: file for rank, file in ranks if rank is not None and rank in run.missing}
     for rank, file in sorted(closed.items()):
         why = run.inventory.unreadable[file]
         because = say(

@@ -1,5 +1,6 @@
 """Changes that let a job make its process group: in place of mmengine's init_dist, or from what SLURM and MPI set."""
 
+from itertools import chain
 from typing import List, Optional, Tuple
 
 from ddp_probe.judging import change
@@ -10,7 +11,8 @@ from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.wording.text import Text, say
 
 _NO_CUDA = "not torch.cuda.is_available()"
-_OF_CUDA = frozenset(backend for each in ACCELERATORS if each.name in ("cuda", "rocm") for backend in each.backends)
+_CUDA_LIKE = [accelerator.backends for accelerator in ACCELERATORS if accelerator.name in ("cuda", "rocm")]
+_OF_CUDA = frozenset(chain.from_iterable(_CUDA_LIKE))
 _LOCAL = "int(os.environ['LOCAL_RANK'])"
 _PLACES = {
     "slurm": (

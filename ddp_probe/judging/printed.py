@@ -2,6 +2,7 @@
 
 import re
 from functools import cached_property, lru_cache
+from itertools import chain
 from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
@@ -75,7 +76,7 @@ class Searchable:
 
     def possible(self, text: str) -> bool:
         """Tell whether a text has the words without which the pattern matches no part of it."""
-        return any(all(_has(part, text) for span in way for part in span) for way in self._ways)
+        return any(_has_words(spans, text) for spans in self._ways)
 
     def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
@@ -92,12 +93,13 @@ def searchable(pattern: str) -> Searchable:
 # --- searching
 
 
-def _has(part: _Part, text: str) -> bool:
-    return not part.words or any(word in text for word in part.words)
+def _has_words(spans: List[List[_Part]], text: str) -> bool:
+    with_words = [part.words for part in chain.from_iterable(spans) if part.words]
+    return all(any(word in text for word in words) for words in with_words)
 
 
 def _across_lines(spans: List[List[_Part]], text: str) -> List["re.Match[str]"]:
-    if not all(_has(part, text) for span in spans for part in span):
+    if not _has_words(spans, text):
         return []
     matches: List[Any] = []
     for span in spans:
@@ -189,8 +191,8 @@ def _ending(pattern: str, whole_text: bool) -> str:
 
 def _words_of(tokens: List[str]) -> Tuple[str, ...]:
     """Return words of which each match has one; nothing if one of the alternatives needs none."""
-    each = [_words(way) for way in _ways(tokens)]
-    return tuple(word for words in each for word in words) if all(each) else ()
+    of_ways = [_words(way) for way in _ways(tokens)]
+    return tuple(chain.from_iterable(of_ways)) if all(of_ways) else ()
 
 
 def _words(tokens: List[str]) -> Tuple[str, ...]:
@@ -247,7 +249,8 @@ def matches(rule: Rule, run: Run) -> List[Match]:
     possible = [printed.pattern for printed in rule.printed if searchable(printed.pattern).possible(joined)]
     likely = {text for text in texts if any(_search(pattern, text) is not None for pattern in possible)}
     beside: Dict[Tuple[str, str], bool] = {}
-    return [match for text, failure in failures if text in likely for match in _of(rule, failure, run, beside)] if likely else []
+    with_text = [failure for text, failure in failures if text in likely]
+    return list(chain.from_iterable(_of(rule, failure, run, beside) for failure in with_text))
 
 
 def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:
@@ -293,7 +296,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
             yield rule.undecided(verdict_of(rule, match), failures, constant(match.printed.next))
         return
     first = decisive[0]
-    ranks = {rank for match in decisive for rank in _ranks(match)}
+    ranks = set(chain.from_iterable(map(_ranks, decisive)))
     from_probe = first.failure.process is not None
     if plain and not ranks and first.printed.ranks:
         ranks = set(root_cause(log.text for log in run.texts if log.file == first.failure.at.file))
@@ -310,7 +313,10 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
 def _line(match: Match) -> int:
     """Return the number of the line that carries the text: a passage of a plain log may begin some lines before it."""
     failure = match.failure
-    numbers = [number for (_, number), text in failure.source.items() for _ in text.split("\n")] if not failure.type else []
+    numbers: List[int] = []
+    if not failure.type:
+        for (_, number), text in failure.source.items():
+            numbers += [number] * (text.count("\n") + 1)
     nth = failure.message[: match.found.start()].count("\n")
     return numbers[nth] if nth < len(numbers) else failure.at.line
 

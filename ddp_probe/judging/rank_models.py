@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from itertools import chain
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import msgspec
@@ -53,7 +54,7 @@ def minority(groups: Dict[str, List[Wrapped]]) -> List[Wrapped]:
     sizes = [len(group) for group in groups.values()]
     if len(sizes) < 2 or sizes[0] * 2 <= sum(sizes):
         return []
-    return [wrapped for group in list(groups.values())[1:] for wrapped in group]
+    return list(chain.from_iterable(list(groups.values())[1:]))
 
 
 def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:

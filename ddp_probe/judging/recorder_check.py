@@ -6,6 +6,7 @@ other calls than the ledger does. So its entries are matched with the ledger's r
 
 import os
 from dataclasses import replace
+from itertools import chain
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging import rule
@@ -57,7 +58,7 @@ def beside(finding: Finding, run: Run) -> Finding:
     if parted is None or not dumps:
         return finding
     answers = [_answer(run, parted, recording) for recording in _read(run, parted, dumps)]
-    against = [evidence for answer in answers for evidence in answer.contradicts]
+    against = list(chain.from_iterable(answer.contradicts for answer in answers))
     alike: Dict[str, Evidence] = {}  # One rank for all that say the same.
     for answer in reversed(answers):
         if answer.adds is not None:
@@ -70,7 +71,9 @@ def beside(finding: Finding, run: Run) -> Finding:
 
 def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]:
     """Read the dumps of some ranks of both sides; say which cannot be read."""
-    chosen = [rank for side in (parted.here, parted.there) for rank in [rank for rank in side if rank in dumps][:_SIDE]]
+    chosen: List[int] = []
+    for side in (parted.here, parted.there):
+        chosen += [rank for rank in side if rank in dumps][:_SIDE]
     for rank in dict.fromkeys(chosen):
         recording = flight_recorder.read(dumps[rank], rank)
         if recording.problem:

@@ -1,7 +1,8 @@
 """What a rule is made of: its page and the texts it knows; and what it answers: found, or undecided because."""
 
 from dataclasses import dataclass, field
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import chain
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import msgspec
 
@@ -54,6 +55,11 @@ class Undecided(NamedTuple):
     because: str
     explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence already mentions.
     next: str = ""  # What a person tries next: never end on "undecided" without it.
+
+
+def explained(answers: "Iterable[Union[Finding, Undecided]]") -> List[Any]:
+    """Return the failures and deaths that these answers account for."""
+    return list(chain.from_iterable(answer.explains for answer in answers))
 
 
 class Printed(NamedTuple):

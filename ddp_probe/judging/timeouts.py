@@ -62,7 +62,7 @@ def timeouts(rule: Rule, run: Run) -> List[Timeouts]:
     for match in matches(rule._replace(printed=(Printed(WATCHDOG),)), run):
         if match.failure.process is None:
             notices.setdefault(match.failure.at.file, match)
-    return [_read(match, log.text) for log in run.texts for match in [notices.get(log.file)] if match is not None]
+    return [_read(notices[log.file], log.text) for log in run.texts if log.file in notices]
 
 
 def _read(match: Match, text: str) -> Timeouts:

@@ -4,23 +4,27 @@ What torch itself says of CUDA, and what has no record, stays in the rules.
 """
 
 import re
-from typing import Iterable
+from itertools import chain
+from typing import Iterable, List
 
 from ddp_probe.reading.model import Failed
-from ddp_probe.shared.accelerators import ACCELERATORS, runtime_variables
+from ddp_probe.shared.accelerators import ACCELERATORS, modules, runtime_variables
 from ddp_probe.wording.text import Text
 from ddp_probe.wording.words import cut, quoted
 
-_WITH_PLUGIN = tuple(known for known in ACCELERATORS if known.modules)
-_TYPES = tuple(kind for known in _WITH_PLUGIN for kind in (known.name, *known.device_types))
-_BACKENDS = tuple(name for known in _WITH_PLUGIN for name in known.backends if name not in known.device_types)
+_WITH_PLUGIN = [accelerator for accelerator in ACCELERATORS if accelerator.modules]
+_TYPES: List[str] = []
+_BACKENDS: List[str] = []
+for _accelerator in _WITH_PLUGIN:
+    _TYPES += (_accelerator.name, *_accelerator.device_types)
+    _BACKENDS += [name for name in _accelerator.backends if name not in _accelerator.device_types]
 
 
 def _any(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in dict.fromkeys(words) if word)
 
 
-MODULES = _any(module for known in _WITH_PLUGIN for module in known.modules)
+MODULES = _any(modules())
 """The import names of all plugins."""
 
 DEVICES = _any(_TYPES)
@@ -29,22 +33,22 @@ DEVICES = _any(_TYPES)
 CARDS = _any(kind.upper() for kind in _TYPES)
 """The same as a plugin writes it in a message: GCU, NPU."""
 
-ATTRIBUTES = _any(known.torch_attribute for known in _WITH_PLUGIN)
+ATTRIBUTES = _any(accelerator.torch_attribute for accelerator in _WITH_PLUGIN)
 """What the plugins add to torch."""
 
 COMMUNICATION = _any(name.upper() for name in _BACKENDS)
 """The plugins' backends as their messages and variables have them: ECCL, HCCL."""
 
-BACKENDS = _any(form for name in _BACKENDS for form in (name, name.upper()))
+BACKENDS = _any(chain.from_iterable((name, name.upper()) for name in _BACKENDS))
 """The plugins' backends in both spellings."""
 
 VARIABLES = _any(runtime_variables())
 """The beginnings of the variables that decide how a vendor's runtime or backend works, CUDA's too."""
 
 FITTING = ", ".join(
-    "%s for %s" % (" or ".join(known.backends), known.device_types[0])
-    for known in _WITH_PLUGIN
-    if known.device_types and set(known.backends) & set(_BACKENDS)
+    "%s for %s" % (" or ".join(accelerator.backends), accelerator.device_types[0])
+    for accelerator in _WITH_PLUGIN
+    if accelerator.device_types and set(accelerator.backends) & set(_BACKENDS)
 )
 """For a sentence, which backend goes with which device."""
 

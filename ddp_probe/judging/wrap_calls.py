@@ -2,6 +2,7 @@
 
 import os
 import re
+from itertools import chain
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe.judging import change
@@ -71,8 +72,13 @@ class Wrapped(NamedTuple):
 @fact
 def wraps(run: Run) -> List[Wrapped]:
     """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
-    found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]
-    return [wrapped for wrapped in found if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", wrapped.call.begin.wrapper)]
+    placed: List[Wrapped] = []
+    for process in run.processes:
+        for call in process.calls(schema.Wrap):
+            wrapped = Wrapped(process, call)
+            if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", call.begin.wrapper):
+                placed.append(wrapped)
+    return placed
 
 
 def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
@@ -197,13 +203,14 @@ class OnCpu(NamedTuple):
 
 def on_cpu(run: Run, by_mmengine: bool) -> OnCpu:
     """Return the models left on the CPU, those that mmengine left there or the others: DDP refuses them, the first step fails, or nothing fails."""
-    left = [each for each in wraps(run) if each.types == {"cpu"} and _left_by_mmengine(each) == by_mmengine]
-    lost = refused(run, [each for each in left if each.ids and card(each.process, each.call)])
-    lost += [each for each in left if each not in lost and _no_way_for_cpu(run, each)]
+    of_cpu = [wrapped for wrapped in wraps(run) if wrapped.types == {"cpu"}]
+    left = [wrapped for wrapped in of_cpu if _left_by_mmengine(wrapped) == by_mmengine]
+    lost = refused(run, [wrapped for wrapped in left if wrapped.ids and card(wrapped.process, wrapped.call)])
+    lost += [wrapped for wrapped in left if wrapped not in lost and _no_way_for_cpu(run, wrapped)]
     if lost:
         return OnCpu(lost, failures(run, lost), True)
-    silent = [each for each in left if _though_ready(each)]
-    after = [failure for each in silent for failure in later(run, each, TWO_DEVICES)]
+    silent = [wrapped for wrapped in left if _though_ready(wrapped)]
+    after = list(chain.from_iterable(later(run, wrapped, TWO_DEVICES) for wrapped in silent))
     return OnCpu(silent, after, bool(after))
 
 

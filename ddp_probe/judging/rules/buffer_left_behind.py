@@ -1,6 +1,7 @@
 """All parameters are on a card and a buffer is on the CPU: the broadcast of buffers fails, or the first step."""
 
 import re
+from itertools import chain
 from typing import Iterator, List
 
 from ddp_probe.judging import wrap_calls
@@ -46,8 +47,8 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find buffers on cpu beside parameters on a card, and the failure that they lead to."""
-    strays = [each for each in wrap_calls.wraps(run) if "cpu" not in each.types and _names(each)]
-    lost = [failure for each in strays for failure in _died_of_it(run, each)]
+    strays = [wrapped for wrapped in wrap_calls.wraps(run) if "cpu" not in wrapped.types and _names(wrapped)]
+    lost = list(chain.from_iterable(_died_of_it(run, stray) for stray in strays))
     if not lost:
         return
     first = strays[0]

@@ -67,7 +67,7 @@ def check(run: Run) -> Iterator[Finding]:
             where=where,
         ),
         evidence=[*(shown(call, what) for call in calls[:4]), *(_shown(use) for use in first[:2])],
-        when=min(use.call.when for group in groups for use in group),
+        when=card_use.began(groups),
         remedy=say(
             "At {where} take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of {card}, "
             "in set_device and in the model's device.",

@@ -1,6 +1,7 @@
 """Ranks of one host load one path, and do not find the same file there."""
 
 from collections import Counter
+from itertools import chain
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.load_calls import Saved, Saves, whole
@@ -107,7 +108,7 @@ def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
         writer = named(ranks([between[0]]))
         saved = say(", as {who} saved it at {where}", who=writer, where=place(between[1].site))
     return RULE.found(
-        ranks=ranks(seen.process for group in groups for seen in group),
+        ranks=ranks(seen.process for seen in chain.from_iterable(groups)),
         verdict=say(
             "{path:capital} is not the same file for all ranks that load it at {where}: {states}{saved}.",
             path=quoted(first.file.path),
@@ -116,7 +117,7 @@ def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
             saved=saved,
         ),
         evidence=_evidence(groups, between),
-        when=min(seen.call.when for group in groups for seen in group),
+        when=min(seen.call.when for seen in chain.from_iterable(groups)),
     )
 
 

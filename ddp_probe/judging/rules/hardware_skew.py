@@ -77,7 +77,7 @@ def _told(ranks: List[LoggedProcess]) -> Dict[int, str]:
     """Return what each rank's host has, without numbers if a variable limits the cards of one of them."""
     kinds: Dict[int, Tuple[str, Optional[int]]] = {}
     for process in ranks:
-        cards = [card for call in card_use.wrap_calls(process) for card in call.begin.accelerators if card.initialised]
+        cards = card_use.initialised(process)
         if cards and process.rank is not None:
             kinds[process.rank] = (cards[0].name, cards[0].count)
     numbers = all(count is not None for _, count in kinds.values()) and not any(card_use.visible(process) for process in ranks)

@@ -169,13 +169,15 @@ def _counts(run: Run, host: str) -> List[_Count]:
         began = groups[-1].when if groups else 0.0  # An earlier generation has its own kills.
         calls: List[LoggedCall[Any]] = [*groups[-1:], *(call for call in launcher.calls(schema.LauncherChild) if call.when >= began)]
         found += [_Count(call, call.begin.oom_kills) for call in calls if call.begin.oom_kills is not None]
-    return sorted(found, key=lambda each: each.call.when)
+    return sorted(found, key=lambda count: count.call.when)
 
 
 def _states(run: Run, host: str) -> Iterator[Tuple["LoggedCall[schema.DeviceState]", schema.HostState]]:
-    for call in (call for process in run.processes if process.host == host for call in process.calls(schema.DeviceState)):
-        if call.begin.system is not None:
-            yield call, call.begin.system
+    for process in run.processes:
+        if process.host == host:
+            for call in process.calls(schema.DeviceState):
+                if call.begin.system is not None:
+                    yield call, call.begin.system
 
 
 def _used_up(run: Run, host: str) -> Text:

@@ -1,13 +1,13 @@
 """init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, with any backend."""
 
 import re
-from typing import Iterator
+from typing import Any, Iterator, List, Tuple
 
 from ddp_probe.judging import own_group
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.reading.logged_call import LoggedCall
-from ddp_probe.reading.model import Run
+from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import say
 from ddp_probe.wording.words import at, named, quoted
@@ -39,12 +39,11 @@ _ASKS_FOR_NONE = say("It does not ask for another accelerator.")
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the init_dist calls that failed in torch.cuda.set_device."""
-    lost = [
-        (failure, call)
-        for failure in run.failures
-        for call in failure.calls
-        if failure.fatal and isinstance(call.begin, schema.InitDist) and call.begin.branch in ("cuda", "") and re.search(NO_CUDA, failure.text)
-    ]
+    lost: List[Tuple[Failed, LoggedCall[Any]]] = []
+    for failure in run.failures:
+        if failure.fatal and re.search(NO_CUDA, failure.text):
+            calls = [call for call in failure.calls if isinstance(call.begin, schema.InitDist)]
+            lost += [(failure, call) for call in calls if call.begin.branch in ("cuda", "")]
     if not lost:
         return
     failure, first = lost[0]

@@ -1,5 +1,6 @@
 """The job caught a failure of init_process_group or set_device and continued: the symptoms come later, in another place."""
 
+from itertools import chain
 from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
@@ -35,7 +36,8 @@ class Swallowed(NamedTuple):
 
 def swallowed(run: Run) -> List[Swallowed]:
     """Return the failures that were caught and did harm, one a process."""
-    return [found for process in run.processes for found in [_first(run, process)] if found is not None and (found.symptoms or found.alone)]
+    firsts = [_first(run, process) for process in run.processes]
+    return [first for first in firsts if first is not None and (first.symptoms or first.alone)]
 
 
 def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
@@ -166,8 +168,8 @@ def check(run: Run) -> Iterator[Finding]:
     site = first.call.site
     where = place(site)
     inside = within(site.function) if site is not None else ""
-    who = [one.process.rank for one in found if one.process.rank is not None]
-    symptoms = [symptom for one in found for symptom in one.symptoms]
+    who = [caught.process.rank for caught in found if caught.process.rank is not None]
+    symptoms = list(chain.from_iterable(caught.symptoms for caught in found))
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
     how = say("with a process group that exists anyway") if first.group else say("without a process group")
     yield RULE.found(

@@ -1,5 +1,6 @@
 """The default process group is made twice, mostly by the program after a library has made it."""
 
+from itertools import chain
 from typing import Iterator
 
 from ddp_probe.judging import change
@@ -30,7 +31,8 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Find the call that failed, and the one that made the group."""
     found = [match.failure for match in matches(RULE, run)]
-    calls = [call for failure in found for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+    passed = chain.from_iterable(failure.calls for failure in found)
+    calls = [call for call in passed if isinstance(call.begin, schema.InitProcessGroup)]
     process = found[0].process if found else None
     if process is None or not calls:
         yield from by_text(RULE, run)

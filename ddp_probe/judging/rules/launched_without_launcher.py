@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Finding]:
     if any(failure.fatal for failure in run.failures):
         return
     ranks = [process for process in run.processes if (process.world_size or 0) > 1 and process.started.role == "rank"]
-    alone = [call for process in ranks for call in [_believes_alone(process)] if call is not None]
+    alone = [call for call in map(_believes_alone, ranks) if call is not None]
     if alone and len(alone) == len(ranks):
         yield _each_alone(ranks, alone)
     elif len(run.processes) == 1 and run.processes[0].started.role == "solo" and run.processes[0].started.launcher == "none":

@@ -110,7 +110,8 @@ def _without_last_line(run: Run) -> List[int]:
 
 def _nobody_failed(run: Run) -> Iterator[Finding]:
     """Find the ranks that left if no rank has failed: before a call that raised on others and that the job caught, or with an exit call."""
-    left = {rank: _Leaver(process) for process in run.processes for rank in [process.rank] if rank is not None and _ended_well(process)}
+    ended_well = [process for process in run.processes if _ended_well(process)]
+    left = {process.rank: _Leaver(process) for process in ended_well if process.rank is not None}
     found = abandoned(run)
     gone = [left[rank] for rank in found.left if rank in left and left[rank].when <= found.when] if found is not None else _exited(run, left)
     if not gone or len(gone) * 2 > len(run.ranks):

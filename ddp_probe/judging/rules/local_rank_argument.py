@@ -74,7 +74,8 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find ranks that got the argument and did nothing, if one of them ended with argparse's exit code."""
-    given = [(process, argument) for process in run.processes for argument in [_given(process)] if argument and not _worked(process)]
+    arguments = [(process, _given(process)) for process in run.processes]
+    given = [(process, argument) for process, argument in arguments if argument and not _worked(process)]
     refused = [process for process, _ in given if process.rank is not None and _exit_code(run, process) == 2]
     if not refused or any(failure.fatal for failure in run.failures):
         return

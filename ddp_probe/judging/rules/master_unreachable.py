@@ -123,9 +123,12 @@ def _ranks(found: List[Failed]) -> List[int]:
 def _found(found: List[Failed], because: Text) -> Finding:
     first = found[0]
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
-    told = _ENDPOINT.search(first.text)
-    address = told.group(1) if told else call.begin.master_addr if call else ""
-    port = told.group(2) if told else call.begin.master_port if call else ""
+    endpoint = _ENDPOINT.search(first.text)
+    address = port = ""
+    if endpoint:
+        address, port = endpoint.groups()
+    elif call:
+        address, port = call.begin.master_addr, call.begin.master_port
     name = bool(re.search("[A-Za-z]", address)) and address != "localhost"
     waited = ""
     if call is not None and call.until is not None:

@@ -1,5 +1,6 @@
 """The memory of a rank grows as long as it trains: a leak."""
 
+from itertools import chain
 from typing import Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
@@ -46,9 +47,10 @@ class _Growth(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Look at each device and at the host's memory of each rank."""
-    grown = [found for process in run.processes if process.rank is not None for found in _all(process)]
+    ranks = [process for process in run.processes if process.rank is not None]
+    grown = list(chain.from_iterable(map(_all, ranks)))
     for on_host in (False, True):
-        chosen = [one for one in grown if (one.what == _THE_HOST) is on_host]
+        chosen = [growth for growth in grown if (growth.what == _THE_HOST) is on_host]
         if chosen:
             yield _finding(chosen)
 

@@ -41,7 +41,8 @@ class _Guest(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare, per host, where each rank has most of its memory with where the others have some."""
-    homes = [(process, *found) for process in run.processes for found in [_memory(process)] if found is not None]
+    memories = [(process, _memory(process)) for process in run.processes]
+    homes = [(process, *memory) for process, memory in memories if memory is not None]
     guests: List[_Guest] = []
     for process, home, devices in homes:
         for memory in devices:

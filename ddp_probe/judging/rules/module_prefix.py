@@ -62,7 +62,9 @@ def check(run: Run) -> Iterator[Finding]:
     renamed = renaming(failure.message)
     first = next(("%s." % match.found.group("prefix") for match in told(RULE, run)), "")
     in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
-    prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
+    prefix = first
+    if renamed is not None:
+        prefix = renamed.old if in_file else renamed.new
     load = failure.process.final(schema.Load) if failure.process is not None else None
     path = quoted(load.begin.file.path) if load is not None and load.begin.file is not None else say("the checkpoint")
     where = place(failure.site)

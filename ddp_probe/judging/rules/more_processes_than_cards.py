@@ -1,5 +1,6 @@
 """A host runs more ranks than it has visible cards: the last ranks ask for a card that does not exist, or share one."""
 
+from itertools import chain
 from typing import Iterator
 
 from ddp_probe.judging import card_use
@@ -154,7 +155,8 @@ def _refusal(run: Run, beyond: "list[card_use.Refused]") -> Finding:
 def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
     first = few[0]
     cards = max(use.there or 0 for use in first)
-    late = [use.process.rank for group in few for use in group if (use.process.local_rank or 0) >= cards > 1 and use.process.rank is not None]
+    beyond = [use.process for use in chain.from_iterable(few) if (use.process.local_rank or 0) >= cards > 1]
+    late = [process.rank for process in beyond if process.rank is not None]
     ranks = late or card_use.misplaced(run, few)
     together = named([use.process.rank for use in first if use.process.rank is not None])
     losses = card_use.lost(run)
@@ -170,7 +172,7 @@ def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
         rank, device, there = use.process.rank, use.device, use.there or 0
         text = say("rank {rank} wraps a model on {device}, {there} visible", rank=rank, device=device, there=there)
         evidence.append(shown(use.call, text))
-    when = min(use.call.when for group in few for use in group)
+    when = card_use.began(few)
     remedy = say("Start with --nproc_per_node={cards}, or make more cards visible.", cards=cards)
     return RULE.found(
         ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING

@@ -1,5 +1,6 @@
 """The file to load is not a checkpoint: a Git LFS pointer, an HTML page, plain text."""
 
+from itertools import chain
 from typing import Dict, Iterator
 
 from ddp_probe.judging.load_calls import Broken, broken
@@ -69,7 +70,7 @@ def check(run: Run) -> Iterator[Finding]:
             kind=_is(first),
             size=first.file.size,
         ),
-        evidence=[item for load in loads[:2] for item in _evidence(load)],
+        evidence=list(chain.from_iterable(map(_evidence, loads[:2]))),
         when=first.call.when,
         explains=[load.failure for load in loads],
         remedy=_remedy(first),

@@ -61,7 +61,8 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if not found:
         yield from by_text(RULE, run)
         return
-    wraps = [(process.rank, call) for process in run.processes for call in process.calls(schema.Wrap)[:1] if process.rank is not None]
+    firsts = [(process.rank, process.first(schema.Wrap)) for process in run.processes if process.rank is not None]
+    wraps = [(rank, call) for rank, call in firsts if call is not None]
     digests = {call.begin.placement.digest for _, call in wraps if call.begin.placement and call.begin.placement.digest}
     if len(digests) > 1:
         return  # They do differ: that is another rule's.

@@ -47,9 +47,10 @@ def check(run: Run) -> Iterator[Finding]:
     """Compare, host by host, the tool's processes of each card with the ranks."""
     for host in loads_by_host(run):
         if len(host.ranks) <= len(host.last.begin.cards) and not card_use.own(host.ranks):
-            crowds = [crowd for card in host.last.begin.cards for crowd in [_crowd(host, card)] if len(crowd.ranks) > 1]
-            if crowds:
-                yield _finding(host, crowds[0], run)
+            crowds = (_crowd(host, card) for card in host.last.begin.cards)
+            shared = next((crowd for crowd in crowds if len(crowd.ranks) > 1), None)
+            if shared is not None:
+                yield _finding(host, shared, run)
 
 
 def _crowd(host: CardsOfHost, card: CardLoad) -> _Crowd:

@@ -1,5 +1,6 @@
 """A rank does not come to a collective in which the others wait: it is in another one, in a phase, or outside of any."""
 
+from itertools import product
 from typing import Iterator, List, Optional, Tuple, Union
 
 from ddp_probe.judging import left_sequence
@@ -229,7 +230,8 @@ def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
         passes = max(ranks[rank].times(BACKWARD) for rank in gone)
         if not all(ranks[rank].in_backward and ranks[rank].times(BACKWARD) > passes for rank in still):
             continue
-        ends = [loop_end(ranks[one], ranks[other]) for one in still[:_COMPARED] for other in gone[:_COMPARED]]
+        pairs = product(still[:_COMPARED], gone[:_COMPARED])
+        ends = [loop_end(ranks[inside], ranks[outside]) for inside, outside in pairs]
         loop = ends[0].loop if ends[0] is not None and None not in ends else None
         if loop is not None:
             return list(gone), say(

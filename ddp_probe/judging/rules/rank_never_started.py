@@ -1,5 +1,6 @@
 """A rank never arrived to init_process_group: the others waited for it there."""
 
+from itertools import chain
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging import proof
@@ -125,7 +126,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
             then=_LATER,
         )
         return
-    failures = [failure for _, _, failures in waited for failure in failures]
+    failures = list(chain.from_iterable(of_process for _, _, of_process in waited))
     is_over = not run.waited_in(*waited[0][:2])
     ended = [_ended(death) for death in run.deaths if death.rank in missing and death.exit_code]
     starting = {} if is_over else _starting(run, missing)

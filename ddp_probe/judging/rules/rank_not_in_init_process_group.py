@@ -1,6 +1,7 @@
 """Ranks have started and do not come to init_process_group, in which the others wait."""
 
 import re
+from itertools import chain
 from typing import Any, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging.ledgers import is_served, standings_of
@@ -34,7 +35,7 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Compare who has begun init_process_group and who has not, if the others have waited for long."""
     late = [process for process in run.processes if process.rank is not None and _is_late(run, process)]
-    waits = [wait for process in run.processes for wait in _waits(run, process)]
+    waits = list(chain.from_iterable(_waits(run, process) for process in run.processes))
     if not late or not waits or run.missing or len(late) + len(waits) != len(run.ranks):
         return
     _, call = waits[0]
@@ -57,7 +58,7 @@ def check(run: Run) -> Iterator[Finding]:
             "Look at what {who} does before init_process_group: a download, a lock, an input, or a branch that skips the call.",
             who=named(ranks),
         ),
-        explains=[failure for process, _ in waits for failure in process.failures],
+        explains=list(chain.from_iterable(process.failures for process, _ in waits)),
         severity=WARNING if all(works) and not any(wait.failure for _, wait in waits) else ERROR,
     )
 

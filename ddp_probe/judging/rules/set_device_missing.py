@@ -82,7 +82,7 @@ def check(run: Run) -> Iterator[Finding]:
             shows=say(", which shows {cards}", cards=counted(there, "card")) if there else "",
         ),
         evidence=first_of([shown(use.call, _wraps(use)) for use in first]),
-        when=min(use.call.when for group in groups for use in group),
+        when=card_use.began(groups),
         change=_change(first[0]),
         explains=losses,
         severity=ERROR if losses else WARNING,

@@ -96,11 +96,15 @@ def _install(skew: Skew) -> Text:
 
 def skews(run: Run) -> List[Skew]:
     """Return the packages whose versions differ."""
-    return [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
+    compared = [_compare(run, name) for name in _names(run)]
+    return [skew for skew in compared if skew is not None]
 
 
 def _names(run: Run) -> List[str]:
-    names = {name for process in run.processes if process.rank is not None for name in process.started.versions}
+    names: Set[str] = set()
+    for process in run.processes:
+        if process.rank is not None:
+            names.update(process.started.versions)
     return sorted(names - _ASIDE)
 
 
@@ -122,7 +126,11 @@ def _labels(versions: List[str]) -> Dict[str, str]:
     of: Dict[str, Set[str]] = {}
     for version in versions:
         of.setdefault(version.partition("+")[0], set()).add(version)
-    return {version: public for public, alike in of.items() if public in alike and len(alike) == 2 for version in alike}
+    labels: Dict[str, str] = {}
+    for public, alike in of.items():
+        if public in alike and len(alike) == 2:
+            labels.update(dict.fromkeys(alike, public))
+    return labels
 
 
 def _module(name: str) -> str:

@@ -93,7 +93,7 @@ def _same(run: Run, groups: "List[List[card_use.CardUse]]") -> Finding:
             variables=variables,
         ),
         evidence=[*starts, *[shown(use.call, _wraps(use)) for use in first[:2]]],
-        when=min(use.call.when for group in groups for use in group),
+        when=card_use.began(groups),
         remedy=say(
             "Remove {variables} from what starts the ranks ({command}), and choose the card by LOCAL_RANK: "
             "set_device(int(os.environ['LOCAL_RANK'])).",
