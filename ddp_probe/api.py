@@ -3,7 +3,7 @@
 import contextlib
 import os
 import weakref
-from typing import Callable, List, Optional, Sequence, Union
+from typing import Callable, Dict, List, Optional, Sequence, Union
 
 from ddp_probe.judging import judge
 from ddp_probe.judging.rule import Evidence, Finding, Undecided
@@ -82,8 +82,11 @@ def _named(path: "Union[str, os.PathLike[str]]") -> str:
 
 
 def _chosen(names: Sequence[str]) -> List[object]:
-    known = {name: module for module in modules() for name in (rule_of(module).id, rule_of(module).slug)}
-    unknown = [name for name in names if name not in known]
+    by_name: Dict[str, object] = {}
+    for module in modules():
+        rule = rule_of(module)
+        by_name[rule.id] = by_name[rule.slug] = module
+    unknown = [name for name in names if name not in by_name]
     if unknown:
         raise UsageError("Unknown rule %r." % unknown[0], "'python -m ddp_probe explain --all' lists the rules.")
-    return [known[name] for name in names]
+    return [by_name[name] for name in names]

@@ -221,10 +221,12 @@ def _said(runs: List[str], printed: str, found: bool = False) -> str:
         log = os.path.join(os.path.dirname(runs[0]), "stderr.txt")
         printed_file.write(log, printed)
         paths[0].append(log)
-    said = [line for read in paths for line in _judged(read, found)]
-    if found:
-        return "\n".join(said)
-    return "\n".join(said + (["And %d more launches in %s" % (len(runs) - _SHOWN, os.path.dirname(runs[0]))] if len(runs) > _SHOWN else []))
+    lines: List[str] = []
+    for launch in paths:
+        lines += _judged(launch, found)
+    if len(runs) > _SHOWN and not found:
+        lines.append("And %d more launches in %s" % (len(runs) - _SHOWN, os.path.dirname(runs[0])))
+    return "\n".join(lines)
 
 
 def _judged(paths: List[str], found: bool = False) -> Iterator[str]:

@@ -145,7 +145,9 @@ def _firsts(
     jobs: Mapping[Tuple[str, ...], Sequence[Member]], seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]
 ) -> Iterator[Tuple[Tuple[str, ...], Member]]:
     """Yield the first ranks of Lightning, whose environment names none: one has started the others by its own command, or knows its host's number."""
-    ranks = {member.pid for members in jobs.values() for member in members}
+    ranks: Set[int] = set()
+    for members in jobs.values():
+        ranks.update(member.pid for member in members)
     for job, members in jobs.items():
         for parent in {member.parent for member in members if member.local_rank} - ranks:
             one, *rest = [member for member in members if member.parent == parent]

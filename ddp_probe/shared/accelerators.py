@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Optional, Set, Tuple
+    from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 
 class Accelerator:
@@ -264,53 +264,65 @@ ACCELERATORS: List[Accelerator] = [
 ANY_SET_DEVICE: Tuple[str, ...] = ("torch.accelerator:set_device_index", "torch.accelerator:set_device_idx")
 
 
-PLUGINS: Set[str] = {module for known in ACCELERATORS for module in known.modules}
+PLUGINS: Set[str] = set().union(*[accelerator.modules for accelerator in ACCELERATORS])
 """The import names of all plugins, for who asks at every frame."""
 
 
 def register(accelerator: Accelerator) -> None:
     """Add a third party's record in front of the others, in place of one of the same name."""
-    ACCELERATORS[:] = [accelerator] + [known for known in ACCELERATORS if known.name != accelerator.name]
+    ACCELERATORS[:] = [accelerator] + [other for other in ACCELERATORS if other.name != accelerator.name]
     PLUGINS.update(accelerator.modules)
 
 
 def modules() -> Tuple[str, ...]:
     """Return the import names of all plugins, each once, in the order of the table."""
-    return tuple(dict.fromkeys(module for known in ACCELERATORS for module in known.modules))
+    return _of_all(lambda accelerator: accelerator.modules)
+
+
+def _of_all(names: Callable[[Accelerator], Iterable[str]]) -> Tuple[str, ...]:
+    each_once: Dict[str, None] = {}
+    for accelerator in ACCELERATORS:
+        each_once.update(dict.fromkeys(names(accelerator)))
+    return tuple(each_once)
 
 
 def distributions() -> Dict[str, Tuple[str, ...]]:
     """Return, by module, what pip calls it if that is another name."""
-    named = [pair for known in ACCELERATORS for pair in known.distributions]
-    return {module: tuple(name for of, name in named if of == module) for module, _ in named}
+    names: Dict[str, Tuple[str, ...]] = {}
+    for accelerator in ACCELERATORS:
+        for module, name in accelerator.distributions:
+            names[module] = (*names.get(module, ()), name)
+    return names
 
 
 def runtime_variables() -> Tuple[str, ...]:
     """Return the beginnings of the variables that decide how the vendors' runtimes and backends work, each once."""
-    found = [beginning for known in ACCELERATORS for beginning in (*known.environment, *(name.upper() + "_" for name in known.backends))]
-    return tuple(dict.fromkeys(found))
+    return _of_all(lambda accelerator: [*accelerator.environment, *(name.upper() + "_" for name in accelerator.backends)])
 
 
 def visible_variables() -> Tuple[str, ...]:
     """Return every visible-device variable, each once."""
-    return tuple(dict.fromkeys(name for known in ACCELERATORS for name in known.visible))
+    return _of_all(lambda accelerator: accelerator.visible)
 
 
 def set_device_targets() -> Tuple[str, ...]:
     """Return every place where a set_device may be defined, as module:qualname, each once."""
-    return tuple(dict.fromkeys(ANY_SET_DEVICE + tuple(target for known in ACCELERATORS for target in known.set_device)))
+    return tuple(dict.fromkeys(ANY_SET_DEVICE + _of_all(lambda accelerator: accelerator.set_device)))
 
 
 def by_device_file(name: str) -> Optional[Accelerator]:
     """Return the accelerator that a file below /dev is of."""
     import fnmatch  # For readers alone.
 
-    return next((known for known in ACCELERATORS if any(fnmatch.fnmatch(name, pattern) for pattern in known.device_files)), None)
+    for accelerator in ACCELERATORS:
+        if any(fnmatch.fnmatch(name, pattern) for pattern in accelerator.device_files):
+            return accelerator
+    return None
 
 
 def by_device_type(device_type: str) -> Optional[Accelerator]:
     """Return the record whose devices torch calls so: by name first, for `xla` and `cuda` are used by two."""
-    named: Dict[str, Accelerator] = {known.name: known for known in reversed(ACCELERATORS)}
+    named: Dict[str, Accelerator] = {accelerator.name: accelerator for accelerator in reversed(ACCELERATORS)}
     if device_type in named:
         return named[device_type]
-    return next((known for known in ACCELERATORS if device_type in known.device_types), None)
+    return next((accelerator for accelerator in ACCELERATORS if device_type in accelerator.device_types), None)

@@ -42,12 +42,11 @@ def departure(calls: Dict[int, Sequence[AlignedCall]]) -> Optional[Departure]:
     if len(calls) < 2:
         return None
     aligned = _Aligned(calls)
-    told = [one for part in aligned.parts() for one in [aligned.differs(part)] if one is not None]
-    if told:
-        found = [one for one in told if one.rank >= 0]
-        return found[0] if len(told) == len(found) == 1 else None
-    alone = [one for rank in calls for one in [aligned.against_past(rank)] if one is not None]
-    return alone[0] if len(alone) == 1 else None
+    answers = [aligned.differs(part) for part in aligned.parts()]
+    if all(answer is None for answer in answers):
+        answers = [aligned.against_past(rank) for rank in calls]
+    departures = [answer for answer in answers if answer is not None]
+    return departures[0] if len(departures) == 1 and departures[0].rank >= 0 else None
 
 
 class _Aligned:
@@ -109,11 +108,15 @@ class _Aligned:
             contexts = [self.labels[rank][place - length : place] for rank, place in places.items()]
             if contexts[0] != contexts[1]:
                 continue
-            after = {label for rank, place in places.items() for label in _after(self.labels[rank], contexts[0], place)}
+            after: Set[Label] = set()
+            for rank, place in places.items():
+                after.update(_after(self.labels[rank], contexts[0], place))
             if (wanted[0] in after) != (wanted[1] in after):
                 return other if wanted[0] in after else one
-        many = [self._many(rank, at) for rank in (one, other)]
-        return -1 if many[0] == many[1] else other if many[0] > many[1] else one
+        with_one, with_other = self._many(one, at), self._many(other, at)
+        if with_one == with_other:
+            return -1
+        return other if with_one > with_other else one
 
     def _is_first(self, rank: int, at: int) -> bool:
         """Tell whether nobody has made such a call elsewhere."""
@@ -226,11 +229,12 @@ def _widened(known: Dict[int, FrozenSet[Label]], peers: Dict[int, Set[int]]) -> 
 def _peers(calls: Dict[int, Sequence[AlignedCall]]) -> Dict[int, Set[int]]:
     """Return how far away the peers of each rank are: those that it names, and those that name it."""
     size = max(calls) + 1
-    found: Dict[int, Set[int]] = {rank: set() for rank in calls}
-    for rank, peer in {(rank, call.peer) for rank, made in calls.items() for call in made if call.peer >= 0}:
-        found[rank].add((peer - rank) % size)
-        found.setdefault(peer, set()).add((rank - peer) % size)
-    return found
+    distances: Dict[int, Set[int]] = {rank: set() for rank in calls}
+    for rank, made in calls.items():
+        for peer in {call.peer for call in made if call.peer >= 0}:
+            distances[rank].add((peer - rank) % size)
+            distances.setdefault(peer, set()).add((rank - peer) % size)
+    return distances
 
 
 def _alike(known: Dict[int, FrozenSet[Label]]) -> List[List[int]]:

@@ -110,9 +110,8 @@ def _load() -> None:
     _TABLE.update(_programs())
 
 
-NAMES = frozenset(
-    [name for row in _OPTIONS.strip().splitlines() for name in row.partition(" |")[0].split()]
-    + [row.split()[0] for row in _WORDS_BEFORE.strip().splitlines()]
+NAMES = frozenset(row.split()[0] for row in _WORDS_BEFORE.strip().splitlines()).union(
+    *[row.partition(" |")[0].split() for row in _OPTIONS.strip().splitlines()]
 )
 _WORDS_TOO = frozenset(("az", "crane", "gh", "mc", "net", "oc", "zip"))  # "nmcli connect net" does not call net.
 _USER = Expression(r"(?:[^\s:=/%,]+)[:%,](?=.)")

@@ -252,7 +252,7 @@ def mask_forms(text: str) -> str:
     small = text.lower()
     gates = [gate for gate in _GATES if gate in small]  # For most texts none, or the sign of a pair.
     if gates:
-        for number in sorted({number for gate in gates for number in _GATES[gate]}):
+        for number in sorted(set().union(*[_GATES[gate] for gate in gates])):
             text = _FORMS[number].masked(text)
     return _TOKEN.sub(_token, text) if _LONG.search(text) else text
 

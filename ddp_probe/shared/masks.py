@@ -55,16 +55,17 @@ def _mask_named(text: str) -> str:
         name, joined = match.group(1), match.group(2).strip(" \t'\"]\\")
         if match.start() < done or not (name.startswith("-") or joined):
             continue
-        found = _value_at(text, match.end(), match.end() + _GLANCE)
-        if found is None or found.group(0).strip(_QUOTES).startswith(MASK):
+        value = _value_at(text, match.end(), match.end() + _GLANCE)
+        if value is None or value.group(0).strip(_QUOTES).startswith(MASK):
             continue
-        in_path = joined[:1] == ":" and text[max(match.start() - 1, 0)] == "/"  # "/etc/passwd: Not a directory"
-        sure = NOT if in_path else certainty_of_option(name) if name.startswith("-") else certainty(name)
-        if not _is_secret(sure, name, joined, found, text[match.end() - 1] == "="):
+        sure = certainty_of_option(name) if name.startswith("-") else certainty(name)
+        if joined[:1] == ":" and text[max(match.start() - 1, 0)] == "/":  # "/etc/passwd: Not a directory"
+            sure = NOT
+        if not _is_secret(sure, name, joined, value, text[match.end() - 1] == "="):
             continue
-        found = _value_at(text, match.end(), len(text)) or found
-        shown += [text[done : match.end()], _hidden(found.group(0))]
-        done = found.end()
+        value = _value_at(text, match.end(), len(text)) or value
+        shown += [text[done : match.end()], _hidden(value.group(0))]
+        done = value.end()
     return "".join(shown) + text[done:]
 
 

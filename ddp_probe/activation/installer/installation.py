@@ -197,7 +197,10 @@ def _refusal(exc: OSError, folder: str) -> ProbeError:
 def uninstall() -> List[str]:
     """Remove every file of ours, also what an interrupted install left; return what went."""
     try:
-        return [path for folder in locations.all_folders() for path in _remove(folder)]
+        removed: List[str] = []
+        for folder in locations.all_folders():
+            removed += _remove(folder)
+        return removed
     except OSError as exc:
         raise ProbeError(
             what="The activator is still in place: %s." % exc.filename,

@@ -41,7 +41,7 @@ def state() -> State:
 
 def begin() -> Callable[[], State]:
     """Look at every folder and start the child that is to be asked; what is returned waits for it."""
-    files = [path for folder in locations.all_folders() for path in _in(folder)]
+    files = [path for path in _paths() if activator_files.is_ours(path)]
     asked = child.ask_proof() if files else child.ask_all()
     return lambda: _state(files, *((child.proof(asked), None) if files else child.proof_and_surroundings(asked)))
 
@@ -54,16 +54,16 @@ def _state(files: List[str], found: child.Proof, surroundings: Optional[child.Su
     refused = "" if files else _refused(found.missing, surroundings)
     uncompiled = [path for path in activator_files.sources(files) if not activator_files.is_compiled(path)]
     shared = [path for path in files if _is_shared(path)]
-    changed = [path for folder in locations.all_folders() for path in _paths(folder) if activator_files.is_changed(path)]
+    changed = [path for path in _paths() if activator_files.is_changed(path)]
     return State(name, because or refused, files, via, version, winner, package, not refused, found.missing, uncompiled, shared, changed)
 
 
-def _in(folder: str) -> List[str]:
-    return [path for path in _paths(folder) if activator_files.is_ours(path)]
-
-
-def _paths(folder: str) -> List[str]:
-    return [os.path.join(folder, name) for name in (activator_files.SLOT, activator_files.START, activator_files.LINE, activator_files.ACTIVATOR)]
+def _paths() -> List[str]:
+    names = (activator_files.SLOT, activator_files.START, activator_files.LINE, activator_files.ACTIVATOR)
+    paths: List[str] = []
+    for folder in locations.all_folders():
+        paths += [os.path.join(folder, name) for name in names]
+    return paths
 
 
 def _is_shared(path: str) -> bool:

@@ -6,7 +6,7 @@ import platform
 import re
 import sys
 from functools import lru_cache
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 import ddp_probe
 from ddp_probe.doctor import cards, checks, host
@@ -97,21 +97,22 @@ def host_rows() -> Iterator[Tuple[str, str]]:
 
 
 def _visible_cards(counted: Dict[str, int]) -> Iterator[Tuple[str, str]]:
-    for known in ACCELERATORS:
-        seen = cards.signs(_doctors_host(), known)
-        number = counted.get(known.torch_attribute, 0)
-        if number or seen.files or seen.module or seen.variables:
-            visible = ["%s=%s" % (name, _doctors_host().environ[name]) for name in seen.variables]
-            cards_of = "torch counts %d card%s" % (number, "s"[: number != 1])
-            yield (
-                "accelerator",
-                ", ".join([known.name + ": " + cards_of, "%d device files" % len(seen.files), *filter(None, [seen.module]), *visible]),
-            )
+    for accelerator in ACCELERATORS:
+        signs = cards.signs(_doctors_host(), accelerator)
+        number = counted.get(accelerator.torch_attribute, 0)
+        if number or signs.files or signs.module or signs.variables:
+            parts = ["%s: torch counts %d card%s" % (accelerator.name, number, "s"[: number != 1])]
+            parts.append("%d device files" % len(signs.files))
+            if signs.module:
+                parts.append(signs.module)
+            parts += ["%s=%s" % (name, _doctors_host().environ[name]) for name in signs.variables]
+            yield "accelerator", ", ".join(parts)
 
 
 def tools() -> str:
     """Return the vendors' tools that are on PATH."""
-    return ", ".join(seen.tool for known in ACCELERATORS for seen in [cards.signs(_doctors_host(), known)] if seen.tool)
+    signs = [cards.signs(_doctors_host(), accelerator) for accelerator in ACCELERATORS]
+    return ", ".join(sign.tool for sign in signs if sign.tool)
 
 
 def variables() -> Iterator[Tuple[str, str]]:
@@ -135,8 +136,10 @@ def block(rows: Iterable[Tuple[str, str]]) -> str:
     """Return the rows as Markdown."""
     shown = [(label, text.replace("```", "'''")) for label, text in rows if text]
     width = max((len(label) for label, _ in shown if label), default=0) + 2
-    lines = [line for label, text in shown for line in _row(label, text, width)]
-    return "\n".join(["### Environment", "", "```text", *lines, "```", ""])
+    lines = ["### Environment", "", "```text"]
+    for label, text in shown:
+        lines += _row(label, text, width)
+    return "\n".join([*lines, "```", ""])
 
 
 def _row(label: str, text: str, width: int) -> List[str]:
@@ -205,14 +208,18 @@ def _platform() -> str:
 
 
 def _versions(run: Run) -> Iterator[Tuple[str, str]]:
-    names = dict.fromkeys(name for process in run.processes for name in process.started.versions)
+    names: Set[str] = set()
+    for process in run.processes:
+        names.update(process.started.versions)
     for name in sorted(names, key=lambda name: (not name.startswith("torch"), name)):
         if name != "python":
             yield name, _alike(run, lambda process: process.started.versions.get(name, ""))  # noqa: B023  # called at once
 
 
 def _accelerators(run: Run) -> Iterator[Tuple[str, str]]:
-    names = dict.fromkeys(card.name for process in run.processes for card in process.started.accelerators)
+    names: Dict[str, None] = {}
+    for process in run.processes:
+        names.update(dict.fromkeys(card.name for card in process.started.accelerators))
     for name in names:
         yield "accelerator", "%s: %s" % (name, _alike(run, lambda process: _card(process, name)))  # noqa: B023  # called at once
 
@@ -221,15 +228,18 @@ def _card(process: LoggedProcess, name: str) -> str:
     card = next((card for card in process.started.accelerators if card.name == name), None)
     if card is None:
         return "does not show itself"
-    files = card.device_files
-    parts = [
-        "%s %s" % (card.module, card.module_version) if card.module else "",
-        "%d card%s" % (card.count, "s"[: card.count != 1]) if card.count is not None else "",
-        ("%s%s" % (files[0], " to %s" % files[-1] if len(files) > 1 else "")) if files else "",
-        *("%s=%s" % item for item in card.visible.items()),
-        "redirected by %s" % card.shim if card.shim else "",
-    ]
-    return ", ".join(part.strip() for part in parts if part) or "is detected, and reports no more"
+    parts: List[str] = []
+    if card.module:
+        parts.append("%s %s" % (card.module, card.module_version))
+    if card.count is not None:
+        parts.append("%d card%s" % (card.count, "s"[: card.count != 1]))
+    if card.device_files:
+        first, *others = card.device_files
+        parts.append("%s to %s" % (first, others[-1]) if others else first)
+    parts += ["%s=%s" % item for item in card.visible.items()]
+    if card.shim:
+        parts.append("redirected by %s" % card.shim)
+    return ", ".join(part.strip() for part in parts) or "is detected, and reports no more"
 
 
 def _variables(run: Run) -> Iterator[Tuple[str, str]]:
@@ -279,7 +289,8 @@ def report(diagnosis: Diagnosis) -> str:
 
 def everything_said(diagnosis: Diagnosis) -> str:
     """Return all that is said about a run: what `report` prints in two forms, and `explain` for each finding."""
-    explained = [
-        line.text for finding in diagnosis.findings for line in found.cause(finding, diagnosis, _WIDTH, Paths(diagnosis.run, GLUE), _CONTEXT)
-    ]
+    explained: List[str] = []
+    for finding in diagnosis.findings:
+        lines = found.cause(finding, diagnosis, _WIDTH, Paths(diagnosis.run, GLUE), _CONTEXT)
+        explained += [line.text for line in lines]
     return "\n".join([report(diagnosis), as_json.text(diagnosis), *explained])

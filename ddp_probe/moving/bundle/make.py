@@ -230,10 +230,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
     """Return the lines of the job that the report shows, or that a rule looks at to tell which rank is wrong, by file name."""
-    lines = [
-        (site.file, site.line) for finding in diagnosis.findings for evidence in finding.evidence for site in [evidence.site] if site is not None
-    ]
+    lines: List[Tuple[str, int]] = []
     for finding in diagnosis.findings:
+        sites = [evidence.site for evidence in finding.evidence]
+        lines += [(site.file, site.line) for site in sites if site is not None]
         for edit in finding.edits:
             site = getattr(edit, "site", None)
             if not isinstance(edit, (change.Variable, change.LaunchCommand)) and site is not None:
@@ -258,11 +258,14 @@ def thinned(text: str, lines: Set[int]) -> str:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    wanted = {number for line in lines for number in range(line - _BEFORE, line + _AFTER)}
+    wanted: Set[int] = set()
+    for line in lines:
+        wanted.update(range(line - _BEFORE, line + _AFTER))
     names = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and not wanted.isdisjoint(_span(node))}
     wanted |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in names}
-    kept = {number for node in tree.body for number in _kept(node, wanted)} | wanted
-    return "".join(line if number in kept else "\n" for number, line in enumerate(text.splitlines(keepends=True), 1))
+    kept = wanted.union(*[_kept(node, wanted) for node in tree.body])
+    numbered = enumerate(text.splitlines(keepends=True), 1)
+    return "".join(line if number in kept else "\n" for number, line in numbered)
 
 
 def _span(node: ast.AST) -> Set[int]:
@@ -272,7 +275,9 @@ def _span(node: ast.AST) -> Set[int]:
 
 
 def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if isinstance(call.func, ast.Name):
+        return call.func.id
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _kept(node: ast.stmt, wanted: Set[int]) -> Set[int]:
@@ -282,6 +287,6 @@ def _kept(node: ast.stmt, wanted: Set[int]) -> Set[int]:
         return span
     if not isinstance(node, ast.ClassDef) or wanted.isdisjoint(span):
         return set()
-    inner = [lines for each in node.body for lines in [_kept(each, wanted)] if lines]
+    inner: Set[int] = set().union(*[_kept(statement, wanted) for statement in node.body])
     header = set(range(min(span), min(_span(node.body[0]))))
-    return header.union(*inner) if inner else span
+    return header | inner if inner else span

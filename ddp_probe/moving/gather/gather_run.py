@@ -130,7 +130,8 @@ def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[
         yield came
     finally:
         failed = sys.exc_info()[1]
-        hub.tell(failed.exit_code if isinstance(failed, ProbeError) else came.code if came else UNDECIDED)
+        code = came.code if came else UNDECIDED
+        hub.tell(failed.exit_code if isinstance(failed, ProbeError) else code)
         _end(child)
 
 
@@ -144,7 +145,9 @@ def _taken(hub: GatherHub, request: GatherRequest, alive: Callable[[], bool], dr
     hosts = hub.hosts()
     came.lacking, came.hosts = hub.lacking(), [files.host for files in hosts if files.fold]
     came.bytes = sum(files.bytes for files in hosts)
-    came.remarks = hub.strangers() + [sentence for files in hosts for sentence in files.left_out()]
+    came.remarks = list(hub.strangers())
+    for files in hosts:
+        came.remarks += files.left_out()
     came.remarks += ["%s has the same files as another host" % files.who for files in hosts if files.same]
     fault = keep.close(came.lacking)
     if fault:

@@ -110,7 +110,9 @@ class GatherHub:
         with self._changed:
             absent = sorted(set(range(self._place.world)) - set(self._hosts))
             sentences = [self._absent(absent)] if absent else []
-            return sentences + [sentence for _, files in sorted(self._hosts.items()) for sentence in files.lacking()]
+            for _, files in sorted(self._hosts.items()):
+                sentences += files.lacking()
+            return sentences
 
     def _absent(self, ranks: List[int]) -> str:
         who = "rank%s %s of %d did not reach" % ("" if len(ranks) == 1 else "s", spans(ranks), self._place.world)
