@@ -97,5 +97,6 @@ def test_what_pages_show_of_an_event_is_there() -> None:
     for name, kind in schema.EVENTS.items():
         shown = kind.shown
         assert shown.span in ("", *KINDS), name
-        assert {field.split(".")[0] for field in shown.given} <= set(kind.__struct_fields__), name
+        named = {field.split(".")[0] for field in shown.given} | set(shown.fields or ())
+        assert named <= set(kind.__struct_fields__), name
         assert shown.during or not shown.after, name

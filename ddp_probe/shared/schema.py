@@ -216,10 +216,11 @@ class OpenSocket(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Shown(NamedTuple):
-    """What pages show of the calls of an event. Without it, they are lines of `logs` alone."""
+    """What pages show of an event."""
 
-    span: str = ""  # The kind of their spans over time: init, device, wrap, load or save. Without it, none is drawn.
-    given: Tuple[str, ...] = ()  # The fields that say what the call was given, beside its span; all but the first with their name.
+    fields: Optional[Tuple[str, ...]] = None  # Those that `logs` shows in a terminal; None for all. A pipe gets all.
+    span: str = ""  # The kind of its spans over time: init, device, wrap, load or save. Without it, none is drawn.
+    given: Tuple[str, ...] = ()  # What is said beside a span: the first field, and the others with their names.
     during: str = ""  # The phase of a rank during a call, and after it failed.
     after: str = ""  # Its phase after the call returned; without it, the one that it was in before.
 
@@ -262,6 +263,8 @@ ENVELOPE = Event.__struct_fields__
 class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True):
     """The first line of each rank's file."""
 
+    shown: ClassVar[Shown] = Shown(fields=("role", "launcher"))
+
     schema: Annotated[int, _doc("Version of this schema.")] = 0
     probe: Annotated[str, _doc("Version of ddp_probe.")] = ""
     role: Annotated[str, _doc("rank, solo, or promoted (a child that called init_process_group).")] = ""
@@ -289,6 +292,8 @@ class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True)
 class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
     """The process exits, also by os._exit. One killed by a signal writes none. A `failure` without `uncaught` was caught."""
 
+    shown: ClassVar[Shown] = Shown(fields=("exit_code", "process_group", "lost"))
+
     exit_code: Annotated[Optional[int], _doc("Unset if unknown, as after `raise SystemExit(2)`; the launcher reports it then.")] = None
     uncaught: Annotated[bool, _doc("An exception was not caught; `failure` describes it.")] = False
     lines: Annotated[int, _doc("Lines written before this one.")] = 0
@@ -301,6 +306,8 @@ class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
 class ProcessExit(Event, tag="process.exit", kw_only=True, omit_defaults=True):
     """The program was left by an exit call with a code other than 0, or in an except clause. Functions at exit run next."""
 
+    shown: ClassVar[Shown] = Shown(fields=("exit_code",))
+
     exit_code: Annotated[Optional[int], _doc("The code that was given to `sys.exit`, `exit` or `quit`.")] = None
     caught: Annotated[Optional[Failure], _doc("The exception that the except clause had caught.")] = None
 
@@ -308,12 +315,16 @@ class ProcessExit(Event, tag="process.exit", kw_only=True, omit_defaults=True):
 class ThreadFailed(Event, tag="thread.failed", kw_only=True, omit_defaults=True):
     """A thread of this process ended with an exception that nothing caught; the process went on. `failure` describes it, `thread` names it."""
 
+    shown: ClassVar[Shown] = Shown(fields=("thread",))
+
     after_main: Annotated[bool, _doc("The main thread had ended by then.")] = False
     count: Annotated[int, _doc("How many threads of this process have ended so; the first 8, and then the 16th, the 32nd and so on are written.")] = 0
 
 
 class LauncherStart(Event, tag="launcher.start", kw_only=True, omit_defaults=True):
     """The first line of a launcher's file."""
+
+    shown: ClassVar[Shown] = Shown(fields=("launcher",))
 
     schema: Annotated[int, _doc("Version of this schema.")] = 0
     probe: Annotated[str, _doc("Version of ddp_probe.")] = ""
@@ -327,6 +338,8 @@ class LauncherStart(Event, tag="launcher.start", kw_only=True, omit_defaults=Tru
 class LauncherAgent(Event, tag="launcher.agent", kw_only=True, omit_defaults=True):
     """torchrun's agent on this host; `failure` is the launcher's own report of failed children."""
 
+    shown: ClassVar[Shown] = Shown(fields=("nproc_per_node", "nnodes", "max_restarts"))
+
     nproc_per_node: Annotated[Optional[int], _doc("Processes requested on this host.")] = None
     nnodes: Annotated[str, _doc("Hosts requested, as MIN:MAX.")] = ""
     max_restarts: Annotated[Optional[int], _doc("How many times the group may be started again.")] = None
@@ -336,6 +349,8 @@ class LauncherAgent(Event, tag="launcher.agent", kw_only=True, omit_defaults=Tru
 
 class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=True):
     """The launcher is about to start (begin) or has started (end) one generation of children. With mp.spawn, end means that they have exited."""
+
+    shown: ClassVar[Shown] = Shown(fields=("asked", "restart", "children"))
 
     asked: Annotated[Optional[int], _doc("Number of children requested.")] = None
     entrypoint: Annotated[str, _doc("The function that they run, if they run one.")] = ""
@@ -355,6 +370,10 @@ class LauncherSignal(Event, tag="launcher.signal", kw_only=True, omit_defaults=T
 class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=True):
     """One child of the launcher has exited."""
 
+    shown: ClassVar[Shown] = Shown(
+        fields=("child_rank", "child_local_rank", "exit_code", "signal", "child_pid"),
+    )
+
     child_rank: Annotated[Optional[int], _doc("The child's rank, if the launcher tells it.")] = None
     child_local_rank: Annotated[Optional[int], _doc("The child's rank on this host.")] = None
     child_pid: Annotated[Optional[int], _doc("The child's process number.")] = None
@@ -369,6 +388,8 @@ class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=Tru
 
 class LauncherEnd(Event, tag="launcher.end", kw_only=True, omit_defaults=True):
     """The launcher exits."""
+
+    shown: ClassVar[Shown] = Shown(fields=("exit_code", "silent_ranks"))
 
     exit_code: Annotated[Optional[int], _doc("The launcher's own exit code.")] = None
     uncaught: Annotated[bool, _doc("An exception reached the top.")] = False
@@ -409,7 +430,13 @@ class LauncherResumed(Event, tag="launcher.resumed", kw_only=True, omit_defaults
 class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True):
     """A call of mmengine.dist.init_dist."""
 
-    shown: ClassVar[Shown] = Shown(span="init", given=("backend",), during="init", after="grouped")
+    shown: ClassVar[Shown] = Shown(
+        fields=("backend", "branch", "group_size"),
+        span="init",
+        given=("backend",),
+        during="init",
+        after="grouped",
+    )
 
     launcher: Annotated[str, _doc("As given: pytorch, slurm or mpi.")] = ""
     backend: Annotated[str, _doc("The backend, as given or by default.")] = ""
@@ -424,7 +451,13 @@ class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True
 class InitProcessGroup(Event, tag="dist.init_process_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.init_process_group."""
 
-    shown: ClassVar[Shown] = Shown(span="init", given=("backend",), during="init", after="grouped")
+    shown: ClassVar[Shown] = Shown(
+        fields=("backend", "group_size", "master_addr", "master_port", "timeout"),
+        span="init",
+        given=("backend",),
+        during="init",
+        after="grouped",
+    )
 
     backend: Annotated[str, _doc("As given; at the end, that of the group.")] = ""
     init_method: Annotated[str, _doc("As given, credentials and query masked.")] = ""
@@ -464,7 +497,7 @@ class NewGroup(Event, tag="dist.new_group", kw_only=True, omit_defaults=True):
 class SetDevice(Event, tag="device.set", kw_only=True, omit_defaults=True):
     """A call of set_device of torch.cuda, torch.accelerator or a vendor's module."""
 
-    shown: ClassVar[Shown] = Shown(span="device", given=("device",))
+    shown: ClassVar[Shown] = Shown(fields=("device", "target"), span="device", given=("device",))
 
     target: Annotated[str, _doc("The function that was called.")] = ""
     device: Annotated[str, _doc("Its argument.")] = ""
@@ -473,7 +506,11 @@ class SetDevice(Event, tag="device.set", kw_only=True, omit_defaults=True):
 class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
     """The outermost call of Module.to, cuda, cpu (and the vendors' own)."""
 
-    shown: ClassVar[Shown] = Shown(span="device", given=("destination",))
+    shown: ClassVar[Shown] = Shown(
+        fields=("destination", "devices", "model"),
+        span="device",
+        given=("destination",),
+    )
 
     method: Annotated[str, _doc("to, cuda, cpu or xpu.")] = ""
     destination: Annotated[str, _doc("The device asked for.")] = ""
@@ -485,7 +522,12 @@ class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
 class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=True):
     """A call of mmengine's Runner.wrap_model, or a strategy's."""
 
-    shown: ClassVar[Shown] = Shown(span="wrap", during="wrapping", after="wrapped")
+    shown: ClassVar[Shown] = Shown(
+        fields=("get_device", "placement", "wrapper"),
+        span="wrap",
+        during="wrapping",
+        after="wrapped",
+    )
 
     target: Annotated[str, _doc("The method that was called.")] = ""
     launcher: Annotated[str, _doc("The runner's launcher.")] = ""
@@ -502,7 +544,13 @@ class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=Tr
 class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
     """A call of DistributedDataParallel.__init__, FullyShardedDataParallel, fully_shard or MMSeparateDistributedDataParallel."""
 
-    shown: ClassVar[Shown] = Shown(span="wrap", given=("model", "device_ids"), during="wrapping", after="wrapped")
+    shown: ClassVar[Shown] = Shown(
+        fields=("placement", "device_ids", "wrapper"),
+        span="wrap",
+        given=("model", "device_ids"),
+        during="wrapping",
+        after="wrapped",
+    )
 
     wrapper: Annotated[str, _doc("The class or function that wraps.")] = ""
     model: Annotated[str, _doc("Class of the module.")] = ""
@@ -521,7 +569,12 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
 class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
     """A call that reads a checkpoint."""
 
-    shown: ClassVar[Shown] = Shown(span="load", given=("file.path",), during="loading")
+    shown: ClassVar[Shown] = Shown(
+        fields=("file", "map_location", "locations"),
+        span="load",
+        given=("file.path",),
+        during="loading",
+    )
 
     by: Annotated[str, _doc("What reads it; unset for torch.load.")] = ""
 
@@ -537,7 +590,7 @@ class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
 class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
     """A call that writes a checkpoint."""
 
-    shown: ClassVar[Shown] = Shown(span="save", given=("path",), during="saving")
+    shown: ClassVar[Shown] = Shown(fields=("path", "size"), span="save", given=("path",), during="saving")
 
     by: Annotated[str, _doc("What writes it; unset for torch.save.")] = ""
     path: Annotated[str, _doc("As given, secrets masked; <stream> for what is not a path.")] = ""
@@ -581,6 +634,8 @@ class Fault(Event, tag="probe.fault", kw_only=True, omit_defaults=True):
 class Coverage(Event, tag="probe.coverage", kw_only=True, omit_defaults=True):
     """What happened to one target; written at exit, one line per target."""
 
+    shown: ClassVar[Shown] = Shown(fields=("state", "calls", "target"))
+
     probe: Annotated[str, _doc("The probe or the remedy.")] = ""
     target: Annotated[str, _doc("The call that it watches.")] = ""
     state: Annotated[str, _doc("patched, patched late, skipped, never imported, overwritten.")] = ""
@@ -599,6 +654,8 @@ class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
 class DeviceState(Event, tag="device.state", kw_only=True, omit_defaults=True):
     """The memory of the devices and of the host, as this process sees them. Written only if something has changed by 1 % and 16 MiB."""
 
+    shown: ClassVar[Shown] = Shown(fields=("when", "devices", "system"))
+
     when: Annotated[str, _doc("The event that it was written at and its phase, such as `ddp.init end`; or periodic, hang, failure, end.")] = ""
     current: Annotated[str, _doc("The current device; unset if the job has initialised none.")] = ""
     devices: Annotated[List[DeviceMemory], _doc("The devices that the job has initialised and used; empty on a CPU.")] = []
@@ -609,6 +666,8 @@ class DeviceState(Event, tag="device.state", kw_only=True, omit_defaults=True):
 class CardsState(Event, tag="cards.state", kw_only=True, omit_defaults=True):
     """What the vendor's tool says of the cards of a host; a launcher asks it every DDP_PROBE_CARDS. Written if something has changed."""
 
+    shown: ClassVar[Shown] = Shown(fields=("problem", "tool", "cards"))
+
     tool: Annotated[str, _doc("The tool, such as efsmi.")] = ""
     cards: Annotated[List[CardLoad], _doc("One for each card that it lists; at most 64.")] = []
     looks: Annotated[int, _doc("How often the tool has answered.")] = 0
@@ -618,6 +677,8 @@ class CardsState(Event, tag="cards.state", kw_only=True, omit_defaults=True):
 
 class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=True):
     """Nothing has moved in this process for DDP_PROBE_HANG_AFTER; said again at growing intervals."""
+
+    shown: ClassVar[Shown] = Shown(fields=("since", "operation", "number", "during", "step"))
 
     since: Annotated[Optional[float], _doc("Seconds since anything has moved in this process.")] = None
     operation: Annotated[str, _doc("The operation of torch.distributed that it is in; empty for none.")] = ""
@@ -644,6 +705,8 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
 class HangOver(Event, tag="hang.over", kw_only=True, omit_defaults=True):
     """This process has moved on after hang.suspected."""
 
+    shown: ClassVar[Shown] = Shown(fields=("lasted", "suspected"))
+
     lasted: Annotated[Optional[float], _doc("Seconds without any movement.")] = None
     suspected: Annotated[int, _doc("How often hang.suspected was written meanwhile.")] = 0
 
@@ -664,6 +727,8 @@ class LineReached(Event, tag="watch.line", kw_only=True, omit_defaults=True):
 
 class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):
     """The stacks of all threads, in answer to the command `stacks`."""
+
+    shown: ClassVar[Shown] = Shown(fields=("request",))
 
     request: Annotated[int, _doc("Number of the request: the file ask/stacks.N of the run's folder.")] = 0
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []

@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List
 
 from ddp_probe.shared import schema
 from ddp_probe.showing import safe
@@ -13,32 +13,6 @@ from ddp_probe.showing.paint import BAD, WARN
 _ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
 _MARK = "..."
 _SITE = 20  # Maximum columns for the job's line in a terminal.
-# The fields that fit a terminal. In a pipe, and for other events, all fields are printed.
-MATTERS: Dict[str, Tuple[str, ...]] = {
-    "process.start": ("role", "launcher"),
-    "process.exit": ("exit_code",),
-    "process.end": ("exit_code", "process_group", "lost"),
-    "thread.failed": ("thread",),
-    "launcher.start": ("launcher",),
-    "launcher.agent": ("nproc_per_node", "nnodes", "max_restarts"),
-    "launcher.group": ("asked", "restart", "children"),
-    "launcher.child": ("child_rank", "child_local_rank", "exit_code", "signal", "child_pid"),
-    "launcher.end": ("exit_code", "silent_ranks"),
-    "mmengine.init_dist": ("backend", "branch", "group_size"),
-    "dist.init_process_group": ("backend", "group_size", "master_addr", "master_port", "timeout"),
-    "device.set": ("device", "target"),
-    "module.move": ("destination", "devices", "model"),
-    "mmengine.wrap_model": ("get_device", "placement", "wrapper"),
-    "ddp.init": ("placement", "device_ids", "wrapper"),
-    "checkpoint.load": ("file", "map_location", "locations"),
-    "checkpoint.save": ("path", "size"),
-    "device.state": ("when", "devices", "system"),
-    "cards.state": ("problem", "tool", "cards"),
-    "hang.suspected": ("since", "operation", "number", "during", "step"),
-    "hang.over": ("lasted", "suspected"),
-    "stacks": ("request",),
-    "probe.coverage": ("state", "calls", "target"),
-}
 
 
 def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
@@ -140,7 +114,8 @@ def _details(event: Dict[str, Any], *, short: bool) -> Iterator[str]:
         yield _failure(failure, short=short)
     if isinstance(event.get("seconds"), (int, float)):
         yield "%.3f s" % event["seconds"]
-    matters = MATTERS.get(str(event.get("event"))) if short else None
+    kind = schema.EVENTS.get(str(event.get("event")))
+    matters = kind.shown.fields if short and kind is not None else None
     for name in event if matters is None else matters:
         if name in event and name not in _ELSEWHERE:
             yield _detail(name, event[name], short=short)

@@ -7,7 +7,6 @@ from typing import Any
 from docs_parts import declarations
 
 from ddp_probe.shared import schema
-from ddp_probe.showing import event_line
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, snake
 
 # Type, what it is if it was not observed, and a value for the test.
@@ -70,17 +69,17 @@ def plan(options: Any) -> Plan:
             PRINT,
             "%s -m pytest %s tests/test_schema.py    # the line, written and read" % (PYTHON, test),
             *_filled(kind, field),
-            *_shown(event, field),
+            *_shown(kind, field),
             "Add to the test a call of the job that fills %s; tests/probes has programs to copy." % field,
             "%s -m pytest tests/contract/test_10_shows_nothing.py    # values that no program should pass, to every target" % PYTHON,
         ],
     )
 
 
-def _shown(event: str, field: str) -> Any:
+def _shown(kind: Any, field: str) -> Any:
     """Yield where the fields are named that a terminal shows of an event, if they are."""
-    if event in event_line.MATTERS:
-        yield "Add %s to the row of %s in MATTERS, ddp_probe/showing/event_line.py, if `logs` is to show it in a terminal." % (field, event)
+    if kind.shown.fields is not None:
+        yield "Add %s to the fields in `shown` of %s, if `logs` is to show it in a terminal." % (field, kind.__name__)
 
 
 def last_line(kind: Any) -> str:

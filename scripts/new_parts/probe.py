@@ -100,8 +100,8 @@ def plan(options: Any) -> Plan:
             "%s -m pytest %s    # a real call, recorded" % (PYTHON, test),
             "Declare in ddp_probe/shared/schema.py the fields that %s needs, fill them in ddp_probe/traced/probes/%s.py, and test them."
             % (camel(name), name),
-            "Declare `shown` of %s if pages are to draw its calls over time, or a rank's phase follows from them." % camel(name),
-            "In MATTERS of ddp_probe/showing/event_line.py, name the fields that `logs` shows in a terminal; without a row there it shows all.",
+            "Declare in `shown` of %s which fields `logs` shows in a terminal, how pages draw its calls over time, and which phase "
+            "of a rank follows; without it, `logs` shows all fields, and nothing is drawn." % camel(name),
             "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; a minute" % PYTHON,
             "%s -m pytest tests/contract    # every promise, over this probe as well; minutes" % PYTHON,
         ],
