@@ -29,21 +29,7 @@ _TESTS = Path(__file__).resolve().parent
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that read logs, and those that launch jobs.
 _READING = ("bundle", "cli", "diagnose", "html", "read", "report")
-LAUNCHING = (
-    "advice",
-    "remedies",
-    "jobs",
-    "packaging",
-    "contract",
-    "runs",
-    "install",
-    "activation",
-    "accelerator",
-    "record",
-    "probes",
-    "patching",
-    "new",
-)
+LAUNCHING = tuple("advice remedies jobs packaging contract runs install activation accelerator record probes patching new".split())
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
 _DIVIDED = (*LAUNCHING, "hangs", "ledger")
 # The promises, what keeps them, and the programs of the recordings; of what is drawn of these, each stack has its half.

@@ -92,27 +92,29 @@ def test_what_launches_jobs_is_in_the_run_of_one_stack(monkeypatch: pytest.Monke
     assert sorted([*new, *legacy]) == sorted(test.nodeid for test in tests)
 
 
+def _of_both_stacks(monkeypatch: pytest.MonkeyPatch, cases: List[Any]) -> List[List[str]]:
+    """Return which cases a run of the whole suite has on the old stack, and which on the new one."""
+    both = []
+    for version in ((3, 8), (3, 11)):
+        monkeypatch.setattr(schedule.sys, "version_info", version)
+        gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
+        both.append([case.nodeid for case in cases if case.nodeid not in gone])
+    return both
+
+
 def test_the_stacks_divide_what_is_drawn_of_a_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of seven drawn cases in a room of each run one stack has three and the other one the other four; a single one is on both."""
     for test, share, shares in (("test_a", 7, [3, 4]), ("test_b", 1, [1, 1])):
-        cases: List[Any] = _sweep(test, share, 40)
-        both = []
-        for version in ((3, 8), (3, 11)):
-            monkeypatch.setattr(schedule.sys, "version_info", version)
-            gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
-            both.append([case.nodeid for case in cases if case.nodeid not in gone])
+        cases = _sweep(test, share, 40)
+        both = _of_both_stacks(monkeypatch, cases)
         assert sorted(map(len, both)) == shares
         assert {*both[0], *both[1]} == set(_drawn(cases))
 
 
 def test_the_stacks_have_every_case_of_what_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of forty cases one stack has the thirty that are drawn and the other one the other ten; a run of chosen tests draws as ever."""
-    cases: List[Any] = [*_sweep("test_a", 30, 40, room="tests/diagnose/test_x.py::", of="recordings", divided="")]
-    both = []
-    for version in ((3, 8), (3, 11)):
-        monkeypatch.setattr(schedule.sys, "version_info", version)
-        gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
-        both.append([case.nodeid for case in cases if case.nodeid not in gone])
+    cases = _sweep("test_a", 30, 40, room="tests/diagnose/test_x.py::", of="recordings", divided="")
+    both = _of_both_stacks(monkeypatch, cases)
     assert list(map(len, both)) == [10, 30]
     assert sorted(both[0] + both[1]) == sorted(case.nodeid for case in cases)
     assert len(_drawn(cases, quick=True)) == 10
