@@ -335,17 +335,22 @@ class _Fork(NamedTuple):
     one: int
     other: int
     extra: Tuple[Optional[_Extra], Optional[_Extra]] = (None, None)
-    shared: int = -1  # The place in the first sequence of the last entry that both made.
+    behind: Tuple[int, int] = (0, 0)  # How many entries each side alone has made since both went on alike, as it has done before.
+
+    @property
+    def alike(self) -> Tuple[int, int]:
+        """Return the places in both sequences behind the last entry that both made."""
+        return self.one - self.behind[0], self.other - self.behind[1]
 
 
 def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) -> Optional[SequenceParting]:
-    earliest = min(fork.shared for fork in forks.values())
-    there = [rank for rank in sorted(forks) if forks[rank].shared == earliest]
+    earliest = min(fork.alike[0] for fork in forks.values())
+    there = [rank for rank in sorted(forks) if forks[rank].alike[0] == earliest]
     here = sorted({first, *walks} - set(there))
     walk, fork = walks[there[0]], forks[there[0]]
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
     sides = (here, there)
-    shared = walk.entry(0, fork.shared)
+    shared = walk.entry(0, fork.alike[0] - 1)
     made = [walk.shown(0, fork.one), walk.shown(1, fork.other)]
     if side < 0:
         trail = walk.next_compared(1, fork.other), walk.next_compared(0, fork.one), shared
@@ -415,27 +420,28 @@ class _Walk:
                 continue
             skipped = self._skipped(one, other)
             if skipped is None or not self._is_even(one, other, skipped):
-                fork = _Fork(self._behind_own(0, one), self._behind_own(1, other), (extra[0], extra[1]), one - 1)
+                behind = self._own_made(0, one), self._own_made(1, other)
+                fork = _Fork(one + behind[0], other + behind[1], (extra[0], extra[1]), behind)
                 return self._began_before(fork, lacking)
             for side, place in ((0, one), (1, other)):
                 if extra[side] is None and any(entry.op == LOADER for entry in self.sides[side][place : place + skipped[side]]):
                     extra[side] = _Extra((one, other))
                 if not skipped[side] and lacking[side] is None and self._is_shared(1 - side, (one, other), skipped):
-                    lacking[side] = _Fork(one, other, shared=one - 1)
+                    lacking[side] = _Fork(one, other)
                 made = self.labels[side][place : place + skipped[side]]
                 self._own[side].update(label for label in made if label[:-1] not in self._lines[1 - side])
             one, other = one + skipped[0], other + skipped[1]
         return None
 
-    def _behind_own(self, side: int, place: int) -> int:
-        """Return the first place behind what a side alone has made before, and gone on from; the same place if it has not gone on now."""
+    def _own_made(self, side: int, place: int) -> int:
+        """Return how many entries from here a side alone has made before, and gone on from; 0 if it has not gone on now."""
         for at in range(place, len(self.labels[side])):
             entry = self.sides[side][at]
             if self.labels[side][at] not in self._own[side]:
-                return at
+                return at - place
             if entry.is_pass and not (entry.is_over or entry.ends_loader):
                 break
-        return place
+        return 0
 
     def _stood_in(self, places: Tuple[int, int]) -> Optional[Tuple[int, int]]:
         """Return where both go on after a side whose loader had ended made the calls that the other makes with its batches, as in Join.
@@ -521,15 +527,18 @@ class _Walk:
 
     def unusual(self, fork: _Fork) -> int:
         """Return the side that does what neither has done elsewhere after the same entries; -1 if nothing tells."""
-        places = (fork.one, fork.other)
+        sides = [self._unusual(places) for places in (fork.alike, (fork.one, fork.other))]
+        return next((side for side in sides if side >= 0), -1)
+
+    def _unusual(self, places: Tuple[int, int]) -> int:
         made = [self.entry(side, places[side]) for side in (0, 1)]
         raised = [entry is not None and entry.raised for entry in made]
         if raised[0] != raised[1]:
             return raised.index(True)
         wanted = [self.labels[side][places[side]] for side in (0, 1)]
         for length in range(min(*places, _LONGEST), 0, -1):
-            context = self.labels[0][fork.one - length : fork.one]
-            if context != self.labels[1][fork.other - length : fork.other]:
+            context = self.labels[0][places[0] - length : places[0]]
+            if context != self.labels[1][places[1] - length : places[1]]:
                 continue
             after = Counter(label for side in (0, 1) for label in _after(self.labels[side], context, places[side]))
             if (after[wanted[0]] > 0) != (after[wanted[1]] > 0):
