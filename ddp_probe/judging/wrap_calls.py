@@ -22,6 +22,7 @@ _REFUSED = r"device_ids and output_device arguments?\s+only work\s+with\s+single
 DEVICE_IDS = _REFUSED + r".{0,200}?module\s+parameters?\s*"
 ON_CPU = DEVICE_IDS + r"\{device\(type='cpu'\)\}"
 CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # The text no longer says which devices there were.
+ON_CARDS_ALONE = r"SyncBatchNorm layers only work with (?:GPU|CUDA) modules"
 # A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
 CPU_TENSOR = (
     r"No backend type associated with device type cpu|Tensors must be (?:CUDA|GPU|%s) and dense"
@@ -215,7 +216,8 @@ def on_cpu(run: Run, by_mmengine: bool) -> OnCpu:
 
 
 def _no_way_for_cpu(run: Run, wrapped: Wrapped) -> bool:
-    return any(failure.fatal and re.search(CPU_TENSOR, failure.text) for failure in failures(run, [wrapped]))
+    texts = [failure.text for failure in failures(run, [wrapped]) if failure.fatal]
+    return any(re.search(pattern, text) for pattern in (CPU_TENSOR, ON_CARDS_ALONE) for text in texts)
 
 
 def _left_by_mmengine(wrapped: Wrapped) -> bool:

@@ -1,5 +1,6 @@
 """The model is on the CPU when DDP wraps it, although this rank has a card: it was never moved."""
 
+import re
 from typing import Iterator
 
 from ddp_probe.judging import wrap_calls
@@ -60,11 +61,15 @@ RULE = Rule(
             says="FSDP should send the model from one rank to the others, but its parameters are on cpu: move it, or give FSDP its device_id.",
         ),
         Printed(
-            r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules",
+            r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|" + wrap_calls.ON_CARDS_ALONE,
             says="A SyncBatchNorm layer runs on the CPU.",
         ),
     ),
     yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
+)
+
+_NORM_ON_CPU = say(
+    "On a CPU run, leave SyncBatchNorm.convert_sync_batchnorm() out: BatchNorm works there, on each rank with the statistics of its own batch."
 )
 
 
@@ -80,23 +85,36 @@ def check(run: Run) -> Iterator[Finding]:
     story = say("nothing has moved it")
     if moves:
         story = say("its last move was {move}", move=wrap_calls.move_text(moves[-1]))
+    who, parameters = named(wrap_calls.wrapping_ranks(left.found)), first.placement.parameters
+    is_norm = any(re.search(wrap_calls.ON_CARDS_ALONE, failure.text) for failure in left.explains)
+    if is_norm:
+        verdict = say(
+            "{who:capital}: DDP refuses a model with SyncBatchNorm whose {count} parameters are all on cpu; {story}.",
+            who=who,
+            count=parameters,
+            story=story,
+        )
+    else:
+        verdict = say(
+            "{who:capital}: DDP gets a model whose {count} parameters are all on cpu, with device_ids {ids}, although {there}; {story}.",
+            who=who,
+            count=parameters,
+            ids=wrap_calls.all_ids(left.found) or "None",
+            there=there,
+            story=story,
+        )
+    on_cpu = is_norm and not card
     evidence = []
     for wrapped in left.found:
         count, ids = wrapped.placement.parameters, wrapped.ids or "None"
         evidence.append(shown(wrapped.call, say("{count} parameters on cpu, device_ids {ids}", count=count, ids=ids)))
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(left.found),
-        verdict=say(
-            "{who:capital}: DDP gets a model whose {count} parameters are all on cpu, with device_ids {ids}, although {there}; {story}.",
-            who=named(wrap_calls.wrapping_ranks(left.found)),
-            count=first.placement.parameters,
-            ids=wrap_calls.all_ids(left.found) or "None",
-            there=there,
-            story=story,
-        ),
+        verdict=verdict,
         evidence=first_of(evidence),
         when=min(each.call.when for each in left.found),
-        change=wrap_calls.move_to_card(first, card.device_type if card else "cuda"),
+        change=[_NORM_ON_CPU] if on_cpu else wrap_calls.move_to_card(first, card.device_type if card else "cuda"),
+        fix="" if on_cpu else None,
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )
