@@ -154,7 +154,7 @@ class WovenFlow:
     def _is_direct(self, frame: Frame, node: FlowNode, site: LedgerSite) -> bool:
         """Tell whether a call leads to this function once, and not to a library that calls it as often as it likes."""
         name = site.function.rpartition(".")[2]
-        if name in node.calls or name in _UNNAMED:
+        if name in node.calls or name in _UNNAMED or _is_of_container(node):
             return True
         return any(frame.module.named(called_name) is not None for called_name in node.calls if called_name)
 
@@ -232,6 +232,12 @@ class WovenFlow:
         generator.flow.exit.after += over
         if head is not None:
             head.kind, head.after, head.is_resumed = "", resumed, True
+
+
+def _is_of_container(node: FlowNode) -> bool:
+    """Tell whether a line calls what it takes from a container, as WAYS[name](run) does: that is called there, once."""
+    calls = (call for call in ast.walk(node.part) if isinstance(call, ast.Call)) if node.part is not None else ()
+    return any(isinstance(call.func, ast.Subscript) for call in calls)
 
 
 def without_comprehensions(way: Way) -> Way:

@@ -422,3 +422,28 @@ def test_forwards_that_one_rank_makes_alone_each_time_do_not_part_it(earlier: in
     (finding,) = _job(tmp_path, MASTER, ledger).findings
     assert finding.ranks == [0]
     assert decided.replace("%s", str(tmp_path / "train.py")) in finding.verdict
+
+
+TABLE = """\
+def stops(run):
+    for epoch in range(3):
+        run.train()
+        loss = run.evaluate()
+        if loss < goal:
+            break
+
+
+WAYS = {"stops": stops}
+WAYS[sys.argv[1]](Run(model))
+dist.barrier()
+"""
+
+
+def test_a_function_of_a_table_is_called_once(tmp_path: Path) -> None:
+    """A rank that breaks out of a loop comes to what is behind the call of a table's function, and not into that function again."""
+    train = "ledger %s forward at @3:stops via @10:<module>\nledger %s backward at @3:stops via @10:<module>%s\n"
+    epoch = train % ("0-1", "0-1", "") + "ledger 0-1 all_reduce 1 float32 at @4:stops via @10:<module>\n"
+    ledger = epoch * 2 + "ledger 1 barrier at @11:<module> via @11:<module> open\n" + train % ("0", "0", " open")
+    (finding,) = _job(tmp_path, TABLE, ledger).findings
+    assert finding.ranks == [1]
+    assert "Rank 1 left the others at 'if loss < goal' at %s:5 in stops" % (tmp_path / "train.py") in finding.verdict
