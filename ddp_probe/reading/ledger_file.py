@@ -42,7 +42,7 @@ def _end(file: int, size: int) -> int:
     file_head = codec.opened(os.pread(file, schema.HEADER_BYTES, 0))
     if file_head is None:
         return size
-    head, records_at, record = file_head.head, file_head.at.records, codec.RECORD.size
+    head, records_at, record = file_head.head, file_head.at.records, file_head.codec(schema.RECORD_AREA).size
     if head["version"] not in schema.READS or head["record_size"] != record or records_at + head["records"] * record > size:
         return size
     for count in _FEW:
@@ -166,6 +166,7 @@ def _usual(version: Any) -> NamedRow:
         return {}
     usual = {**codec.NEW, "boot": b"", "version": version}
     for area in _ROW_AREAS:
+        usual[area.name + "_size"] = codec.rows_of(area.fields, "<", version).size
         if area.since > version:
             usual[area.name + "_size"] = usual[area.rows] = 0
     return usual

@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from ddp_probe.reading import alive, log_lines, rank_ledger, rank_stacks, whole_ledger
 from ddp_probe.reading.rank_ledger import RankLedger
@@ -84,7 +84,7 @@ class _Areas:
     def of(cls, file: int, data: bytes) -> "Optional[_Areas]":
         """Return the areas of a file with this header, or None if it is not of this version, or an area is missing."""
         opened = codec.opened(data) if len(data) >= schema.HEADER_BYTES else None
-        if opened is None or not _usual(opened.head) or opened.at.end > os.fstat(file).st_size:
+        if opened is None or not _usual(opened) or opened.at.end > os.fstat(file).st_size:
             return None
         return cls(file, data, opened)
 
@@ -128,21 +128,18 @@ class _Areas:
         return self._record.read_field(word, 0, "index") if len(word) == 8 else 0  # Somebody may cut the file short meanwhile.
 
 
-def _usual(fields: Dict[str, int]) -> bool:
-    """Return whether the areas are laid out as this version writes them, so that a part of the file can be read."""
-    sizes: List[bool] = [
-        fields["version"] in schema.READS,
-        fields["header_size"] == schema.HEADER_BYTES,
-        fields["text_used"] <= fields["text_size"] <= 1 << 24,
-        fields["phase_size"] == codec.SIZES["phase_size"],
-        max(fields[name] for name in ("phases", "sums", "steps", "passes")) <= 1 << 10,
-        fields["sum_size"] in (0, codec.SIZES["sum_size"]),
-        fields["step_size"] in (0, codec.SIZES["step_size"]),
-        fields["pass_size"] in (0, codec.SIZES["pass_size"]),
-        fields["record_size"] == codec.SIZES["record_size"],
-        fields["records"] >= KEPT and fields["records"] & (fields["records"] - 1) == 0,
-    ]
-    return all(sizes)
+def _usual(opened: LedgerBytes) -> bool:
+    """Return whether the areas are laid out as a process of this version or an older one writes them, so that a part of the file can be read."""
+    head = opened.head
+    if head["version"] not in schema.READS or head["header_size"] != schema.HEADER_BYTES or head["records"] < KEPT:
+        return False
+    for area in schema.AREAS:
+        is_left_out = area.since > 1 and not head.get(area.name + "_size")
+        if area.rows and not is_left_out and head[area.name + "_size"] != opened.codec(area).size:
+            return False
+    few_rows = max(head[name] for name in ("phases", "sums", "steps", "passes")) <= 1 << 10
+    few_bytes = head["text_used"] <= head["text_size"] <= 1 << 24
+    return few_rows and few_bytes and not head["records"] & (head["records"] - 1)  # A power of two.
 
 
 RUNNING, STOPPED, GONE, ENDED, FAILED, OFF, ELSEWHERE = "running", "stopped", "gone", "ended", "failed", "probe off", "on another host"
