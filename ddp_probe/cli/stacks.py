@@ -74,7 +74,7 @@ def from_outside(run: Optional[str]) -> Optional[str]:
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     from ddp_probe.cli import _parse
-    from ddp_probe.showing import paint, stack_page
+    from ddp_probe.showing import language, paint, stack_page
     from ddp_probe.showing.watch import ask, watched_files
 
     folders = watched_files.folders(path)
@@ -84,8 +84,8 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     if args.folded:
         _write(args.folded, collected.stacks, all_threads=args.threads)
         return 0
-    width = max(40, paint.width())
-    page = stack_page.raw(collected, width) if args.raw else stack_page.lines(collected, width, all_threads=args.threads)
+    width, say = max(40, paint.width()), language.chosen(sys.stdout)
+    page = stack_page.raw(collected, width, say) if args.raw else stack_page.lines(collected, width, all_threads=args.threads, say=say)
     paint.write(page)
     return 0
 
@@ -110,7 +110,7 @@ def _nothing(collected: Any, folder: str) -> UnusableError:
         others = len(collected.silent) - 1
         more = ", and %d other rank%s" % (others, "" if others == 1 else "s") if others else ""
         return UnusableError(
-            what="There are no stacks in %s." % folder, why="Rank %d%s: it %s." % (rank, more, silence.why), what_to_do=silence.what_to_do
+            what="There are no stacks in %s." % folder, why="Rank %d%s: it %s." % (rank, more, silence.whole()), what_to_do=silence.what_to_do
         )
     return UnusableError(
         what="There are no stacks in %s." % folder, why="No rank was chosen.", what_to_do="'python -m ddp_probe watch' lists its ranks."

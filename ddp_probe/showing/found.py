@@ -17,7 +17,7 @@ from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
 from ddp_probe.showing.paths import Paths
-from ddp_probe.wording.text import Text, forms, predicate, subject, templates, words_of_values
+from ddp_probe.wording.text import Text, forms, predicate, templates, words_of_values
 from ddp_probe.wording.values import Show, as_it_is, written
 from ddp_probe.wording.words import named
 
@@ -144,8 +144,8 @@ class EvidenceGroup(NamedTuple):
 
     def says(self, say: Language = ENGLISH, show: Show = as_it_is) -> str:
         """Return the text in the reader's language, without the rank at its beginning if that is what the group names."""
-        if isinstance(self.text, Text) and self.ranks and str(subject(self.text)) in self._names():
-            return predicate(self.text, say.__call__, show)
+        if isinstance(self.text, Text) and self.ranks:
+            return predicate(self.text, self._names(), say.__call__, show)
         return say.text(self.text, show)
 
     def _names(self) -> List[str]:

@@ -11,13 +11,12 @@ from ddp_probe.showing.paint import BAD, QUIET, STRONG
 from ddp_probe.showing.rank_state import RankState
 from ddp_probe.wording.text import Text
 from ddp_probe.wording.text import say as text_of
-from ddp_probe.wording.words import spans
+from ddp_probe.wording.values import Ranks
 
 FEW = 8  # Up to this many ranks, devices are shown with their real numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
 NOTE = "N stands for the rank's own LOCAL_RANK."
 _Key = Tuple[str, ...]
-_MANY = {"is": "are", "has": "have", "was": "were"}
 _NUMBER = re.compile(r"\d+")
 
 
@@ -84,19 +83,14 @@ def who(ranks: Sequence[int]) -> Text:
     return text_of("rank {ranks}" if len(ranks) == 1 else "ranks {ranks}", ranks=few(ranks, 8))
 
 
-def sentence(ranks: Sequence[int], predicate: str) -> str:
-    """Return what is true of these ranks; the predicate begins with the verb for one rank."""
-    verb, _, rest = predicate.partition(" ")
-    return "%s %s %s" % (who(ranks), verb if len(ranks) == 1 else _MANY.get(verb, verb), rest)
-
-
 def few(ranks: Sequence[int], limit: int = 3) -> str:
     """Return ranks as ranges; if there are too many ranges, the first two, the last, and the number of ranks."""
     if not ranks:
         return "-"
-    text = spans(ranks, len(ranks))
-    parts = text.split(", ")
-    return text if len(parts) <= limit else "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
+    parts = Ranks(ranks).spans()
+    if len(parts) <= limit:
+        return ", ".join(parts)
+    return "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
 
 
 def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[StateRow]:

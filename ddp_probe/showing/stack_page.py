@@ -10,20 +10,21 @@ from ddp_probe.reading.rank_stacks import DUMP, HANG, LOOK, Branch, RankStacks, 
 from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.showing import inventory, ranks_table, safe
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, wrap
 from ddp_probe.showing.paint import QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.ask import Collected, Silence
 from ddp_probe.standing import condition_values
-from ddp_probe.wording.words import clock, counted
+from ddp_probe.wording.text import about
+from ddp_probe.wording.words import clock, counted, named
 
 _BRANCHES = 12  # Most branches of one line; the rest is in --raw.
 _INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _NUMBER = re.compile(r"\d+")
-_PID = re.compile(r"(?<=-CONT )\d+")
 
 
-def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[StyledLine]:
+def lines(collected: Collected, width: int, *, all_threads: bool, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page: where the stacks are from, the tree of the main threads, those of other threads, who is missing."""
     yield from _sources(collected.stacks, width)
     yield from _tree("", rank_stacks.tree(_main(collected.stacks)))
@@ -32,10 +33,10 @@ def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[St
         for name, members in _others(collected.stacks).items():
             yield StyledLine("")
             yield from _tree("thread %s, " % name, rank_stacks.tree(members))
-    yield from _silent(collected.silent, width)
+    yield from _silent(collected.silent, width, say)
 
 
-def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
+def raw(collected: Collected, width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield every frame of every thread of every rank."""
     for stacks in collected.stacks:
         yield StyledLine("rank %d, from %s at %s" % (stacks.rank, stacks.source, clock(stacks.when)), STRONG)
@@ -44,7 +45,7 @@ def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
             for frame in thread.frames:
                 place = safe.line("%s:%d" % (frame.file, frame.line))
                 yield linked(StyledLine(safe.line("    %s in %s" % (place, frame.function))), place, frame.file)
-    yield from _silent(collected.silent, width)
+    yield from _silent(collected.silent, width, say)
 
 
 def _main(collected: Sequence[RankStacks]) -> Iterator[Tuple[int, ThreadStack]]:
@@ -149,20 +150,16 @@ def _values(stacks: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
             yield StyledLine(safe.line(line))
 
 
-def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:
+def _silent(silent: Dict[int, Silence], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield who gave no stacks now, why, and what to do next; the number of a process is shown for a single rank alone."""
     alike: Dict[Tuple[str, str], List[int]] = {}
-    counts = Counter(_kind(why) for why in silent.values())
-    for rank, why in sorted(silent.items()):
-        several = counts[_kind(why)] > 1
-        shown = (_kind(why), _PID.sub("PID", why.what_to_do)) if several else (why.why, why.what_to_do)
+    counts = Counter(each.why for each in silent.values())
+    for rank, each in sorted(silent.items()):
+        shown = (each.why, about(each.what_to_do, pid="PID")) if counts[each.why] > 1 else (each.whole(), each.what_to_do)
         alike.setdefault(shown, []).append(rank)
-    for (text, what_to_do), those in alike.items():
-        for line in wrap(ranks_table.sentence(those, text) + ".", width, "", "  "):
+    for (why, what_to_do), those in alike.items():
+        text = "%s %s%s" % (say.text(ranks_table.who(those)), say.text(about(why, they=named(those))), say("."))
+        for line in wrap(text, width, "", "  "):
             yield StyledLine(line, WARN)
-        for line in wrap(what_to_do, width, "  next: ", "    "):
+        for line in wrap(say("next: %s") % say.text(what_to_do), width, "  ", "    "):
             yield StyledLine(line)
-
-
-def _kind(why: Silence) -> str:
-    return why.why.partition(":")[0]

@@ -20,7 +20,8 @@ from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.position import NO_LEDGER, RUNNING, Position
 from ddp_probe.showing.watch.watch_look import LiveView, Look
 from ddp_probe.standing.lateness import Waited
-from ddp_probe.wording.words import clock, size
+from ddp_probe.wording.text import about
+from ddp_probe.wording.words import clock, named, size
 
 
 class Row(NamedTuple):
@@ -175,10 +176,8 @@ def _why(made: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]
 
 
 def _sentence(ranks: Sequence[int], why: str, say: Language) -> str:
-    """Return what is true of these ranks; English puts the verb of the predicate into the plural."""
-    if say is ENGLISH:
-        return ranks_table.sentence(ranks, why)
-    return "%s %s" % (say.text(ranks_table.who(ranks)), say.text(why))
+    """Return what is true of these ranks, whose number decides about the verb."""
+    return "%s %s" % (say.text(ranks_table.who(ranks)), say.text(about(why, they=named(ranks))))
 
 
 def _short(site: str) -> str:
@@ -335,18 +334,18 @@ _METRICS = (
 def as_metrics(look: Look, run: str) -> str:
     """Return the text form of Prometheus."""
     lines: List[str] = []
-    for number, (name, kind, about) in enumerate(_METRICS):
-        lines += ["# HELP %s %s" % (name, about), "# TYPE %s %s" % (name, kind)]
+    for number, (name, kind, help_text) in enumerate(_METRICS):
+        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s %s" % (name, kind)]
         for each in look.ranks:
             state = {"state": each.state or "running"} if name.endswith("state") else {}
             value = (each.step, look.when - each.seconds, int(each.rank in look.outliers), 1)[number]
             lines.append("%s{%s} %s" % (name, _labels({"run": run, "rank": str(each.rank), "host": each.host, **state}), _exact(value)))
-    for name, found, about in (
+    for name, found, help_text in (
         ("ddp_probe_look_timestamp_seconds", look.when, "When watch looked last."),
         ("ddp_probe_ranks_absent", len(look.absent), "Ranks of the job without a ledger here."),
         ("ddp_probe_over", int(look.over), "1 if all processes of the run have ended."),
     ):
-        lines += ["# HELP %s %s" % (name, about), "# TYPE %s gauge" % name, "%s{%s} %s" % (name, _labels({"run": run}), _exact(found))]
+        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s gauge" % name, "%s{%s} %s" % (name, _labels({"run": run}), _exact(found))]
     return "\n".join(lines) + "\n"
 
 

@@ -8,8 +8,8 @@ from ddp_probe.wording import values as kinds
 from ddp_probe.wording.values import Command, Items, Show, Translate, as_it_is
 
 _FORMATTER = Formatter()
-_SUBJECTS = ("rank {rank}", "{who}")
-"""How a template begins that says something of some ranks."""
+_SUBJECTS = {"rank": "rank {rank}", "who": "{who}"}
+"""How a template begins that says something of some ranks, by the place of these ranks."""
 _SIGNS = (": ", "：", " ")
 
 
@@ -67,21 +67,15 @@ def write(text: str, translate: Translate, show: Show = as_it_is) -> str:
     return text.shown(translate, show) if isinstance(text, Text) else show(text, text)
 
 
-def predicate(text: Text, translate: Translate, show: Show = as_it_is) -> str:
-    """Return a text in a reader's language without the ranks that it begins with; the whole text if it begins with something else."""
+def predicate(text: Text, subjects: List[str], translate: Translate, show: Show = as_it_is) -> str:
+    """Return a text in a reader's language without the ranks that it begins with, if they are one of `subjects`; else the whole text."""
     template = translate(text.template)
-    for subject in _SUBJECTS:
+    for place, subject in _SUBJECTS.items():
         for sign in _SIGNS:
-            if template.startswith(subject + sign):
+            begins_so = template.startswith(subject + sign) and str(text.values.get(place)) in subjects
+            if begins_so:
                 return _filled(template[len(subject + sign) :], text.values, translate, show)
     return text.shown(translate, show)
-
-
-def subject(text: str) -> Any:
-    """Return the ranks, or the name in place of them, that the template of a text begins with; None if it begins with something else."""
-    if isinstance(text, Text) and text.template.startswith(_SUBJECTS):
-        return text.values["rank"] if text.template.startswith(_SUBJECTS[0]) else text.values["who"]
-    return None
 
 
 def words_of_values(text: str) -> List[str]:
@@ -100,7 +94,12 @@ def about(text: str, **values: Any) -> str:
     """Return a text with other values in the places that it, or a text inside it, has for them."""
     if not isinstance(text, Text):
         return text
-    filled = {name: values.get(name) or about(value, **values) for name, value in text.values.items()}
+    filled: Dict[str, Any] = {}
+    for name, value in text.values.items():
+        if isinstance(value, Items):
+            filled[name] = value.of([about(item, **values) for item in value.items])
+        else:
+            filled[name] = values.get(name) or about(value, **values)
     return Text(text.template, filled)
 
 

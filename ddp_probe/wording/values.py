@@ -51,29 +51,33 @@ class Ranks(Value):
     def written(self, translate: Translate) -> str:
         """Name them, with neighbours folded."""
         if self._bare:
-            return self._spans(translate)
+            return self._listed(translate)
         if not self.ranks:
             return translate("a process")
         template = translate("rank {ranks}" if len(self.ranks) == 1 else "ranks {ranks}")
-        return template.replace("{ranks}", self._spans(translate))
+        return template.replace("{ranks}", self._listed(translate))
 
     def fact(self) -> List[int]:
         """Return the numbers."""
         return self.ranks
 
-    def _spans(self, translate: Translate) -> str:
+    def spans(self) -> List[str]:
+        """Return the numbers, neighbours as one: 0-2, then 5."""
         spans: List[Tuple[int, int]] = []
         for rank in self.ranks:
             if spans and rank == spans[-1][1] + 1:
                 spans[-1] = (spans[-1][0], rank)
             else:
                 spans.append((rank, rank))
-        shown = [str(first) if first == last else "%d-%d" % (first, last) for first, last in spans[: self._limit]]
+        return [str(first) if first == last else "%d-%d" % (first, last) for first, last in spans]
+
+    def _listed(self, translate: Translate) -> str:
+        spans = self.spans()
         more = len(spans) - self._limit
         rest = ""
         if more > 0:
             rest = translate(" and {more} more group" if more == 1 else " and {more} more groups").replace("{more}", str(more))
-        return translate(", ").join(shown) + rest
+        return translate(", ").join(spans[: self._limit]) + rest
 
 
 class Place(Value):
@@ -192,6 +196,10 @@ class Items(Value):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return Items, (self.items, self._limit, self._by)
+
+    def of(self, items: Sequence[Any]) -> "Items":
+        """Return the list with other items in the same places."""
+        return Items(items, self._limit, self._by)
 
     def number(self) -> int:
         """Count the items."""

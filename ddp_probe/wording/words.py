@@ -16,6 +16,10 @@ def named(ranks: Sequence[int], limit: int = 12) -> Text:
     return say("{it}", it=Ranks(ranks, limit))
 
 
+ONE = named([])
+"""Stands for the ranks that a predicate is about, as in {they:is|are}, until a page names them: about(text, they=named(ranks))."""
+
+
 def spans(ranks: Sequence[int], limit: int = 12) -> Text:
     """Return ranks without the word, neighbours folded: 0-2, 5."""
     return say("{it}", it=Ranks(ranks, limit, bare=True))

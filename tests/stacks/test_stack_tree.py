@@ -9,7 +9,10 @@ from typing import Any, List, Sequence
 from ddp_probe.reading import rank_stacks
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.showing import stack_page
+from ddp_probe.showing.language import CHINESE
 from ddp_probe.showing.watch.ask import Collected, Silence
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import ONE
 
 _LIBRARY = "/env/lib/python3.11/site-packages/torch/distributed/"
 _START = Site("/usr/lib/python3.11/runpy.py", 9, "_run_code")
@@ -105,16 +108,20 @@ def test_other_threads_are_grouped_by_name() -> None:
     assert page[2:] == ["", "thread Thread-N (pin), ranks 0-2 (3)", "  threading.py:320 wait"]
 
 
+def _stopped(pid: int) -> Silence:
+    then = say("'kill -CONT {pid}' there lets it go on; then ask again.", pid=pid)
+    where = say("process {pid} on {host}", pid=pid, host="node1")
+    return Silence(say("{they:is|are} stopped", they=ONE), then, where)
+
+
 def test_ranks_without_an_answer_share_a_sentence() -> None:
     """Equal reasons are one sentence with what to do next; a process is named if it is the only one."""
-    one = {3: Silence("is stopped: process 77 on node1", "'kill -CONT 77' there lets it go on; then ask again.")}
+    one = {3: _stopped(77)}
     assert [line.text for line in stack_page.lines(Collected([], one), 80, all_threads=False)] == [
         "rank 3 is stopped: process 77 on node1.",
         "  next: 'kill -CONT 77' there lets it go on; then ask again.",
     ]
-    many = {
-        rank: Silence("is stopped: process %d on node1" % rank, "'kill -CONT %d' there lets it go on; then ask again." % rank) for rank in range(9)
-    }
+    many = {rank: _stopped(rank) for rank in range(9)}
     assert [line.text for line in stack_page.lines(Collected([], many), 80, all_threads=False)] == [
         "ranks 0-8 are stopped.",
         "  next: 'kill -CONT PID' there lets it go on; then ask again.",
@@ -165,3 +172,9 @@ def test_the_last_dump_of_several_counts() -> None:
     assert (main.main, [(frame.line, frame.function) for frame in main.frames]) == (True, [(0, "<module>"), (3, "inner")])
     assert (other.name, other.main, other.frames) == ("pin", False, [Site("/job/pin.py", 2, "g")])
     assert rank_stacks.threads("") == []
+
+
+def test_why_ranks_gave_no_stacks_is_told_in_chinese() -> None:
+    """A reader of Chinese is told in Chinese who gave no stacks, and what to do next."""
+    page = [line.text for line in stack_page.lines(Collected([], {3: _stopped(77)}), 80, all_threads=False, say=CHINESE)]
+    assert page == ["rank 3 已被暂停：node1 上的进程 77。", "  下一步：在那里用 'kill -CONT 77' 让它继续，然后再问一次。"]

@@ -10,14 +10,15 @@ from ledger_books import Call, Phase, returned
 
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.showing.language import CHINESE
+from ddp_probe.showing import watch_page
+from ddp_probe.showing.language import CHINESE, ENGLISH
 from ddp_probe.showing.watch import outliers
 from ddp_probe.showing.watch.watch_look import LiveView, Look
 from ddp_probe.showing.watch_page import rows, table_lines
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import LEFT, Split
-from ddp_probe.wording.text import say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import ONE, quoted
 
 
 def _look(folder: Path) -> Look:
@@ -25,6 +26,13 @@ def _look(folder: Path) -> Look:
     look = LiveView([str(folder)]).look()
     assert [why for why in look.outliers.values() if not CHINESE.has(why)] == []
     return look
+
+
+def test_the_verb_of_a_reason_agrees_with_its_ranks() -> None:
+    """A reason that several ranks share is said of several, also in a list with what follows from it."""
+    why = joined([say("{they:does|do} not make the call", they=ONE), say("; {who}: 3", who="n")], by="")
+    assert watch_page._sentence([2], why, ENGLISH) == "rank 2 does not make the call; n: 3"
+    assert watch_page._sentence([2, 3], why, ENGLISH) == "ranks 2-3 do not make the call; n: 3"
 
 
 def test_why_a_rank_left_the_sequence_is_a_text_with_its_values() -> None:

@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 from ddp_probe.reading import alive, find, log_lines, process_files, rank_stacks
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.showing.watch import watched_files
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import ONE, quoted
 
 LOOKED_AT = "looked at"  # The role of a process that `attach` has found: nothing in it can answer.
 _FOLDER = "ask"
@@ -22,8 +24,13 @@ _PIECE = 1 << 24
 class Silence(NamedTuple):
     """Why a rank gave no stacks, and what to do about it."""
 
-    why: str
-    what_to_do: str
+    why: Text  # What is true of a rank: `has ended, and left no stacks`.
+    what_to_do: Text
+    detail: str = ""  # What concerns this rank alone.
+
+    def whole(self) -> Text:
+        """Return why, with the rank's own detail."""
+        return say("{why}: {detail}", why=self.why, detail=self.detail) if self.detail else self.why
 
 
 class Collected(NamedTuple):
@@ -126,23 +133,27 @@ def _request(folders: List[str]) -> int:
 
 
 def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
-    where = "process %d on %s" % (rank.pid, rank.host or "an unknown host")
+    where = say("process {pid} on {host}", pid=rank.pid, host=rank.host or say("an unknown host"))
     if state == "ended":
-        return Silence("has ended, and left no stacks", "'report' shows how it ended.")
+        return Silence(say("{they:has|have} ended, and left no stacks", they=ONE), say("'report' shows how it ended."))
     if state == LOOKED_AT:
-        return Silence("was looked at from outside, and gave no stack", "'report' says why; 'attach' looks again.")
+        why = say("{they:was|were} looked at from outside, and gave no stack", they=ONE)
+        return Silence(why, say("'report' says why; 'attach' looks again."))
     if state == "gone":
-        return Silence("is gone without an end line, and left no stacks", "'report' says what it did last.")
+        why = say("{they:is|are} gone without an end line, and left no stacks", they=ONE)
+        return Silence(why, say("'report' says what it did last."))
     if state == "stopped":
-        return Silence("is stopped: %s" % where, "'kill -CONT %d' there lets it go on; then ask again." % rank.pid)
+        then = say("'kill -CONT {pid}' there lets it go on; then ask again.", pid=rank.pid)
+        return Silence(say("{they:is|are} stopped", they=ONE), then, where)
     if fault:
-        return Silence("was not asked: %s" % fault, "Ask as the user who runs the job.")
+        return Silence(say("{they:was|were} not asked", they=ONE), say("Ask as the user who runs the job."), quoted(fault))
     if wait <= 0:
-        return Silence("was not asked, and left no stacks", "Ask without --wait 0.")
-    return Silence(
-        "did not answer within %g s: %s" % (wait, where),
-        "Native code may hold the GIL: 'attach %d' reads its stack from outside. 'watch' shows its call, and --wait 60 waits longer." % rank.pid,
+        return Silence(say("{they:was|were} not asked, and left no stacks", they=ONE), say("Ask without --wait 0."))
+    then = say(
+        "Native code may hold the GIL: 'attach {pid}' reads its stack from outside. 'watch' shows its call, and --wait 60 waits longer.",
+        pid=rank.pid,
     )
+    return Silence(say("did not answer within {wait:g} s", wait=wait), then, where)
 
 
 def _number(event: Dict[str, Any], name: str) -> int:

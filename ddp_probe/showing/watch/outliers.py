@@ -16,7 +16,7 @@ from ddp_probe.standing.sequence import SequenceEntry, SequenceParting
 from ddp_probe.standing.splits import ALONE, DIFFER, Split, split
 from ddp_probe.standing.stalls import PASSES
 from ddp_probe.wording.text import joined, say
-from ddp_probe.wording.words import named, quoted
+from ddp_probe.wording.words import ONE, named, quoted
 
 
 class LiveStanding(LedgerStanding):
@@ -74,10 +74,10 @@ def _not_running(positions: Sequence[Position]) -> Dict[int, str]:
 
 def _process(position: Position) -> str:
     if position.state == STOPPED:
-        return say("is stopped, by a signal such as SIGSTOP or by a debugger")
+        return say("{they:is|are} stopped, by a signal such as SIGSTOP or by a debugger", they=ONE)
     if position.state == GONE:
-        return say("is gone without an end line: killed, or crashed")
-    return say("has {state} while others run", state=position.state)
+        return say("{they:is|are} gone without an end line: killed, or crashed", they=ONE)
+    return say("{they:has|have} {state} while others run", they=ONE, state=position.state)
 
 
 class _Reasons:
@@ -104,21 +104,26 @@ class _Reasons:
             return self._stays(self._positions[rank])
         if parted.what in PAIRED:
             call = _numbered(parted.what, parted.number)
-            return say("does not make the call that matches {call} of {other}", call=call, other=named(parted.here[:1]))
+            return say("{they:does|do} not make the call that matches {call} of {other}", they=ONE, call=call, other=named(parted.here[:1]))
         return self._elsewhere(self._positions[rank])
 
     def _stays(self, position: Position) -> str:
         """Say of a rank that waits why it may be wrong itself."""
         parted = self._parted
         if parted.what in PAIRED:
-            return say("is in {call} with {peer}, which does not make the matching call", call=_call(position), peer=named([position.peer]))
+            return say(
+                "{they:is|are} in {call} with {peer}, which does not make the matching call",
+                they=ONE,
+                call=_call(position),
+                peer=named([position.peer]),
+            )
         where = _pass_of(position.phase, position.step) if parted.what in PASSES else _call(position)
         if parted.kind == ALONE:
-            return say("is in {where}, and most of its group is not", where=where)
+            return say("{they:is|are} in {where}, and most of its group is not", they=ONE, where=where)
         wait = next((each for each in parted.circle if position.rank in each.here), parted)
         if len(wait.there) == 1:
-            return say("is in {where}, which {other} does not reach", where=where, other=named(wait.there))
-        return say("is in {where}, which {count} ranks do not reach", where=where, count=len(wait.there))
+            return say("{they:is|are} in {where}, which {other} does not reach", they=ONE, where=where, other=named(wait.there))
+        return say("{they:is|are} in {where}, which {count} ranks do not reach", they=ONE, where=where, count=len(wait.there))
 
     def _elsewhere(self, position: Position) -> str:
         """Say how the place of a rank differs from the call or the pass in which others are."""
@@ -130,10 +135,10 @@ class _Reasons:
             where = _numbered(self._positions[parted.here[0]].op, parted.number)
             there = say("{where}, in which {count} {count:rank waits|ranks wait}", where=where, count=len(parted.here))
         if not position.waits:
-            return say("is not in {there}", there=there)
+            return say("{they:is|are} not in {there}", they=ONE, there=there)
         if _is_in(position, parted):
-            return say("is in {call}, behind {there}", call=_call(position), there=there)
-        return say("is in {call}, not in {there}", call=_call(position), there=there)
+            return say("{they:is|are} in {call}, behind {there}", they=ONE, call=_call(position), there=there)
+        return say("{they:is|are} in {call}, not in {there}", they=ONE, call=_call(position), there=there)
 
     def _unlike(self, rank: int) -> str:
         """Say how a rank's call differs from that of others."""
@@ -147,8 +152,8 @@ class _Reasons:
         else:
             tail = say("which {count} {count:rank calls|ranks call}", count=len(ranks))
         if self._is_there(rank):
-            return say("is in {own}, not in {others}, {tail}", own=own, others=others, tail=tail)
-        return say("has called {own}, not {others}, {tail}", own=own, others=others, tail=tail)
+            return say("{they:is|are} in {own}, not in {others}, {tail}", they=ONE, own=own, others=others, tail=tail)
+        return say("{they:has|have} called {own}, not {others}, {tail}", they=ONE, own=own, others=others, tail=tail)
 
     def _is_there(self, rank: int) -> bool:
         """Tell whether a rank waits in the call at which the ranks part."""
@@ -159,9 +164,9 @@ class _Reasons:
 def _departs(departure: Departure) -> str:
     made, usual = _site(departure.made), _site(departure.usual)
     if not departure.others:
-        return say("has called {made} when it had always called {usual}", made=made, usual=usual)
+        return say("{they:has|have} called {made} when it had always called {usual}", they=ONE, made=made, usual=usual)
     count = len(departure.others)
-    return say("has called {made} when {count} {count:rank|ranks} called {usual}", made=made, usual=usual, count=count)
+    return say("{they:has|have} called {made} when {count} {count:rank|ranks} called {usual}", they=ONE, made=made, usual=usual, count=count)
 
 
 def _leaves(left: SequenceParting) -> str:
@@ -169,13 +174,13 @@ def _leaves(left: SequenceParting) -> str:
     why = _decided(left)
     if left.fewer:
         if left.fewer > 0:
-            return say("has made {count} backward passes fewer than the others for as many forwards", count=left.fewer)
-        return say("has made {count} backward passes more than the others for as many forwards", count=-left.fewer)
+            return say("{they:has|have} made {count} backward passes fewer than the others for as many forwards", they=ONE, count=left.fewer)
+        return say("{they:has|have} made {count} backward passes more than the others for as many forwards", they=ONE, count=-left.fewer)
     usual = _entry(left.usual)
     if left.is_caught:
         return say("went on after {made} had raised{why}", made=_entry(left.made), why=why)
     if left.made is not None and left.made.ends_loader:
-        return say("has no further batch, when the others went on to {usual}{why}", usual=usual, why=why)
+        return say("{they:has|have} no further batch, when the others went on to {usual}{why}", they=ONE, usual=usual, why=why)
     return say("went on to {made}, when the others went on to {usual}{why}", made=_entry(left.made), usual=usual, why=why)
 
 

@@ -20,6 +20,7 @@ from ddp_probe.showing.watch.position import OVER, Glimpses, Position, state_by_
 from ddp_probe.standing import lateness
 from ddp_probe.standing.lateness import LateRanks, StepMember, Waited
 from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import ONE
 
 _TAIL = 1 << 16
 _SIGN = b'"device.state"'
@@ -99,7 +100,7 @@ def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
     most: List[Tuple[LedgerSite, int]] = Counter(position.site for position in stand if position.site is not None).most_common(1)
     if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
         return {}
-    why = say("is at another line than {count} ranks, and no call of torch.distributed says why", count=most[0][1])
+    why = say("{they:is|are} at another line than {count} ranks, and no call of torch.distributed says why", they=ONE, count=most[0][1])
     return {position.rank: why for position in stand if position.site != most[0][0]}
 
 
