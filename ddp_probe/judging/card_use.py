@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -172,7 +173,7 @@ def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
     for group in groups:
         astray = [use for use in group if use.process.local_rank is not None and use.process.local_rank != use.slot]
         card_uses.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
-    return [use.process.rank for use in card_uses if use.process.rank is not None]
+    return ranks_of(use.process for use in card_uses)
 
 
 def lost(run: Run) -> List[Failed]:

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, explained, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -112,7 +113,7 @@ def note_survived(run: Run, findings: Sequence[Finding]) -> None:
     for (error, where), failures in list(alike.items())[:_MOST]:
         note = say(
             "{who:capital} caught {error}{at}, and went on: nothing shows that what failed later follows from it.",
-            who=named([failure.rank for failure in failures if failure.rank is not None]),
+            who=named(ranks_of(failures)),
             error=quoted(error),
             at=where,
         )

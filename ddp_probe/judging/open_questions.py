@@ -13,6 +13,7 @@ from ddp_probe.judging.parted import so_far
 from ddp_probe.judging.rule import Undecided, explained
 from ddp_probe.judging.waiting import joined as is_in_a_group
 from ddp_probe.judging.waiting import stood
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading import job_line as carried
 from ddp_probe.reading import proc_files
 from ddp_probe.reading.failures import INTERRUPTED
@@ -279,7 +280,7 @@ def _line_of_log(failure: Failed) -> Text:
 
 
 def _ranks(failures: Sequence[Failed]) -> List[int]:
-    return sorted({failure.rank for failure in failures if failure.rank is not None})
+    return sorted(set(ranks_of(failures)))
 
 
 def _interrupted(run: Run) -> Iterator[Undecided]:

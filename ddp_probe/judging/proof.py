@@ -5,6 +5,7 @@ Everything else is a gap: clear is a claim about every rank.
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import Death, LoggedProcess, Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing.arms import condition
@@ -44,7 +45,7 @@ def gaps(run: Run) -> Iterator[Tuple[Gap, List[LoggedProcess]]]:
 
 def sentence(gap: Gap, processes: List[LoggedProcess]) -> Text:
     """Return a gap as a sentence."""
-    ranks = sorted({process.rank for process in processes if process.rank is not None})
+    ranks = sorted(set(ranks_of(processes)))
     return say(gap.template, who=named(ranks), **dict(gap.values))
 
 

@@ -1,6 +1,6 @@
 """Which ranks and failures a finding is about, and which lines of a log are failures: torch warns of every attempt to connect."""
 
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from ddp_probe.judging.printed import Match, matches
 from ddp_probe.judging.rule import Rule
@@ -11,6 +11,11 @@ from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:
     """Return the ranks of a launch among these processes."""
     return sorted({process.rank for process in processes if process is not None and process.rank is not None and not process.alone})
+
+
+def ranks_of(members: Iterable[Union[LoggedProcess, Failed]]) -> List[int]:
+    """Return the ranks of processes or failures in their order, without those that have none."""
+    return [member.rank for member in members if member.rank is not None]
 
 
 def deaths(run: Run) -> Dict[int, Death]:

@@ -8,6 +8,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 from ddp_probe.judging import change
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -191,7 +192,7 @@ def _in_source(wrapped: Wrapped) -> str:
 
 def wrapping_ranks(chosen: Sequence[Wrapped]) -> List[int]:
     """Return whose wraps these are."""
-    return sorted({wrapped.process.rank for wrapped in chosen if wrapped.process.rank is not None})
+    return sorted(set(ranks_of(wrapped.process for wrapped in chosen)))
 
 
 class OnCpu(NamedTuple):

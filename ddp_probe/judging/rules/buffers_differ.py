@@ -4,7 +4,7 @@ from typing import Dict, Iterator, List, Tuple
 
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, by_digest, first_wraps
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
-from ddp_probe.judging.who import through
+from ddp_probe.judging.who import ranks_of, through
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
 from ddp_probe.wording.text import Text, joined, say
@@ -81,7 +81,7 @@ def check(run: Run) -> Iterator[Finding]:
     calls = [wrapped.call for wrapped in wraps]
     failures = through(run, calls)
     yield RULE.found(
-        ranks=[wrapped.process.rank for wrapped in odd if wrapped.process.rank is not None],
+        ranks=ranks_of(wrapped.process for wrapped in odd),
         verdict=_verdict(run, wraps, ordered[:3]),
         evidence=[
             *(_shown(shape, group) for shape, group in ordered[:3]),
@@ -118,7 +118,7 @@ def _verdict(run: Run, wraps: List[Wrapped], groups: List[Tuple[Shape, List[Wrap
 
 
 def _side(shape: Shape, group: List[Wrapped]) -> Text:
-    who = named([wrapped.process.rank for wrapped in group if wrapped.process.rank is not None])
+    who = named(ranks_of(wrapped.process for wrapped in group))
     return say(
         "{who} {who:has|have} {buffers} with {elements}",
         who=who,

@@ -4,6 +4,7 @@ from typing import Iterator, List, Sequence
 
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, listed, named, quoted
@@ -88,7 +89,7 @@ def check(run: Run) -> Iterator[Finding]:
 def _found(refusals: List[card_use.Refused], because: Text) -> Finding:
     first = refusals[0]
     return RULE.found(
-        ranks=[refusal.process.rank for refusal in refusals if refusal.process.rank is not None],
+        ranks=ranks_of(refusal.process for refusal in refusals),
         verdict=say(
             "{who:capital} asked for card {card}{where}, and {because}.",
             who=named([first.process.rank or 0]),

@@ -5,6 +5,7 @@ from typing import Any, Iterator
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Evidence, Finding, Printed, Rule, shown
 from ddp_probe.judging.vendor_words import DEVICES
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
@@ -59,7 +60,7 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=card_use.misplaced(run, groups),
         verdict=say(
             "{who:capital} are all on {device} of {host}{cards}, because {what} names that card at {where}.",
-            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            who=named(ranks_of(use.process for use in first)),
             device=first[0].device,
             host=first[0].process.host,
             cards=say(", of {count}", count=there) if there else "",

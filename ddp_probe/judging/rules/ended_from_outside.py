@@ -6,6 +6,7 @@ from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import left_by_then
 from ddp_probe.judging.rule import Finding, Printed, Rule, line
 from ddp_probe.judging.waiting import last_done
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import Failed, LoggedProcess, OutsideEnd, Run
 from ddp_probe.wording.text import Text, about, joined, say
 from ddp_probe.wording.words import clock, listed, named, quoted
@@ -86,7 +87,7 @@ def check(run: Run) -> Iterator[Finding]:
     for process in stood:
         failures += process.failures
     yield RULE.found(
-        ranks=sorted(process.rank for process in stood if process.rank is not None),
+        ranks=sorted(ranks_of(stood)),
         verdict=say(
             "{got:capital} at {when}.{places}{left}{handlers}",
             got=_got(outside),

@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.judging.memory import NearLimit, near_limits, system
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import size
@@ -62,7 +63,7 @@ def _of_shm(host: str, near: NearLimit, _: List[LoggedProcess]) -> Text:
 
 def _finding(processes: List[LoggedProcess], near: NearLimit, what: Text) -> Finding:
     return RULE.found(
-        ranks=[process.rank for process in processes if process.rank is not None],
+        ranks=ranks_of(processes),
         verdict=say("{what:capital}, at '{when}' of rank {rank}.", what=what, when=near.call.begin.when, rank=near.process.rank),
         evidence=[shown(near.call, say("{share:.0f} % are in use", share=100 * near.share))],
         when=near.call.when,

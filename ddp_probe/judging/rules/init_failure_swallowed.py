@@ -6,6 +6,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
 from ddp_probe.judging.vendor_words import NO_CUDA, said
 from ddp_probe.judging.waiting import PEER_GONE
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -168,7 +169,7 @@ def check(run: Run) -> Iterator[Finding]:
     site = first.call.site
     where = place(site)
     inside = within(site.function) if site is not None else ""
-    who = [caught.process.rank for caught in found if caught.process.rank is not None]
+    who = ranks_of(caught.process for caught in found)
     symptoms = list(chain.from_iterable(caught.symptoms for caught in found))
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
     how = say("with a process group that exists anyway") if first.group else say("without a process group")

@@ -6,6 +6,7 @@ from typing import Iterator
 from ddp_probe.judging import change
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
@@ -42,7 +43,7 @@ def check(run: Run) -> Iterator[Finding]:
     first = made[-1] if made else None
     evidence = [_made(first)] if first is not None else []
     yield RULE.found(
-        ranks=[failure.rank for failure in found if failure.rank is not None],
+        ranks=ranks_of(found),
         verdict=say(
             "init_process_group is called at {where} although {first} has made the default group.",
             where=place(second.site),

@@ -4,7 +4,7 @@ from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import last_done, waited
-from ddp_probe.judging.who import deaths, ranks
+from ddp_probe.judging.who import deaths, ranks, ranks_of
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, joined, say
 from ddp_probe.wording.words import clock, listed, named
@@ -160,7 +160,7 @@ def _own_failure(run: Run) -> bool:
 def _loss(lost: List[Failed]) -> str:
     if not lost:
         return ""
-    losers = named([failure.rank for failure in lost if failure.rank is not None])
+    losers = named(ranks_of(lost))
     return say("{who:capital} lost the connection at {when}.", who=losers, when=clock(lost[0].when))
 
 

@@ -11,7 +11,7 @@ from ddp_probe.judging.parted import departed, in_order, sequence_evidence, spli
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, stood, waited
 from ddp_probe.judging.waiting import joined as in_group
-from ddp_probe.judging.who import ranks
+from ddp_probe.judging.who import ranks, ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -161,7 +161,7 @@ def _lost(run: Run, found: Abandoned) -> Evidence:
 def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
     """Return that ranks wait for gradients in a backward pass that those who left have made too: nobody had fewer batches."""
     known = standings_of(run).ranks
-    left, stuck = ranks(each.process for each in gone), sorted({failure.rank for failure in lost if failure.rank is not None})
+    left, stuck = ranks(each.process for each in gone), sorted(set(ranks_of(lost)))
     if not all(rank in known for rank in (*left, *stuck)):
         return None
     passes = exchanged_unequally([known[rank] for rank in stuck], [known[rank] for rank in left])

@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional
 
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.who import NO_WARNING
+from ddp_probe.judging.who import NO_WARNING, ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -103,7 +103,7 @@ def _of_rank(found: List[Failed]) -> Finding:
     if not port:
         remedy = say("Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses it: ss -ltnp | grep <port>.")
     return RULE.found(
-        ranks=[failure.rank for failure in found if failure.rank is not None],
+        ranks=ranks_of(found),
         verdict=joined([taken, own]),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,

@@ -5,7 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
-from ddp_probe.judging.who import NO_WARNING
+from ddp_probe.judging.who import NO_WARNING, ranks_of
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
@@ -117,7 +117,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
 
 
 def _ranks(found: List[Failed]) -> List[int]:
-    return sorted({failure.rank for failure in found if failure.rank is not None})
+    return sorted(set(ranks_of(found)))
 
 
 def _found(found: List[Failed], because: Text) -> Finding:

@@ -5,6 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.wording.text import say
 from ddp_probe.wording.words import at, clock, named, size
@@ -109,7 +110,7 @@ def _where(process: LoggedProcess, points: List[MemoryPoint]) -> str:
 
 def _finding(grown: List[_Growth]) -> Finding:
     most = max(grown, key=lambda one: one.last.held - one.first.held)
-    ranks = sorted({one.process.rank for one in grown if one.process.rank is not None})
+    ranks = sorted(set(ranks_of(one.process for one in grown)))
     more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
     verdict = say(
         "{who:capital} {who:holds|hold} more and more memory on {device}: "

@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.memory import MIB, between, main_device, of_device
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import say
@@ -72,7 +73,7 @@ def _finding(more: List[_Use], usual: int, of: int) -> Finding:
     first = max(more, key=lambda use: use.peak)
     points = of_device(first.process, first.device)
     grown = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
-    ranks = [use.process.rank for use in more if use.process.rank is not None]
+    ranks = ranks_of(use.process for use in more)
     verdict = say(
         "{who:capital} held up to {peak} on {device}, while ranks with the same model held {usual} (median of {count}); "
         "rank {rank} grew beyond that {when}.",

@@ -4,6 +4,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.card_use import machine, visible
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -52,7 +53,7 @@ def check(run: Run) -> Iterator[Finding]:
     if not guests:
         return
     first = guests[0]
-    ranks = sorted({guest.process.rank for guest in guests if guest.process.rank is not None})
+    ranks = sorted(set(ranks_of(guest.process for guest in guests)))
     seen = _first_seen(first)
     evidence = []
     for guest in guests:

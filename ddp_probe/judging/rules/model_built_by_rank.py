@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.judging.rank_models import alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.judging.who import through, told
+from ddp_probe.judging.who import ranks_of, through, told
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
 from ddp_probe.wording.text import Text, say
@@ -71,7 +71,7 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = minority(groups)
     failures = through(run, [wrapped.call for wrapped in wraps])
     yield RULE.found(
-        ranks=[wrapped.process.rank for wrapped in guilty if wrapped.process.rank is not None],
+        ranks=ranks_of(wrapped.process for wrapped in guilty),
         verdict=_verdict(run, usual, odd),
         evidence=[shown(wrapped.call, _text(wrapped)) for wrapped in (odd[0], usual[0])] + [failed(failure) for failure in failures[:2]],
         when=min(wrapped.call.when for wrapped in wraps),

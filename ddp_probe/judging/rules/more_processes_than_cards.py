@@ -6,6 +6,7 @@ from typing import Iterator
 from ddp_probe.judging import card_use
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import Run
 from ddp_probe.wording.text import say
 from ddp_probe.wording.words import named, quoted
@@ -156,9 +157,9 @@ def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
     first = few[0]
     cards = max(use.there or 0 for use in first)
     beyond = [use.process for use in chain.from_iterable(few) if (use.process.local_rank or 0) >= cards > 1]
-    late = [process.rank for process in beyond if process.rank is not None]
+    late = ranks_of(beyond)
     ranks = late or card_use.misplaced(run, few)
-    together = named([use.process.rank for use in first if use.process.rank is not None])
+    together = named(ranks_of(use.process for use in first))
     losses = card_use.lost(run)
     verdict = say(
         "{who:capital} are all on {device} of {host}: {cards} {cards:card is|cards are} visible to more processes than that.",

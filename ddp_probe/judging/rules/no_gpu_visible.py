@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.judging import change, own_group
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.vendor_words import CARDS, IN_INIT_DIST, said
-from ddp_probe.judging.who import ranks, told
+from ddp_probe.judging.who import ranks, ranks_of, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression
@@ -143,7 +143,7 @@ def _none_there(failure: Failed, process: LoggedProcess) -> bool:
 
 
 def _of(failures: List[Failed]) -> List[int]:
-    return sorted({failure.rank for failure in failures if failure.rank is not None})
+    return sorted(set(ranks_of(failures)))
 
 
 def _why(failure: Failed) -> str:

@@ -7,7 +7,7 @@ from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule, failed
 from ddp_probe.judging.rules import first_to_fail
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
 from ddp_probe.judging.waiting import TIMED_OUT
-from ddp_probe.judging.who import ranks
+from ddp_probe.judging.who import ranks, ranks_of
 from ddp_probe.reading.job_line import nested_line
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
@@ -131,10 +131,10 @@ def _missing(failure: Failed) -> str:
 
 def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
     """Return the ranks that printed it; if that is not known, the rank that the launcher names as the first to fail."""
-    told = sorted({failure.rank for failure in alike if failure.rank is not None})
+    told = sorted(set(ranks_of(alike)))
     return told or root_cause(failure.text for failure in lost)
 
 
 def _losers(lost: List[Failed], guilty: List[int]) -> Optional[Text]:
-    others = sorted({failure.rank for failure in lost if failure.rank is not None} - set(guilty))
+    others = sorted(set(ranks_of(lost)) - set(guilty))
     return named(others) if others else None

@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.judging import change
 from ddp_probe.judging.rank_models import alike, by_digest, difference, first_wraps, reordered
 from ddp_probe.judging.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
-from ddp_probe.judging.who import through, told
+from ddp_probe.judging.who import ranks_of, through, told
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
 from ddp_probe.wording.text import Text, say
@@ -64,7 +64,7 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
     silent = all(wrapped.survived for wrapped in wraps)
     one, other = firsts[1], firsts[0]
     different = difference(run, one, other)
-    who = named([wrapped.process.rank for wrapped in wraps if wrapped.process.rank is not None])
+    who = named(ranks_of(wrapped.process for wrapped in wraps))
     return RULE.found(
         ranks=[],
         verdict=say(

@@ -7,6 +7,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 from ddp_probe.judging.ledgers import is_served, standings_of
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.judging.waiting import last_seen
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.alive import state_of
 from ddp_probe.reading.job_line import job_line
@@ -39,7 +40,7 @@ def check(run: Run) -> Iterator[Finding]:
     if not late or not waits or run.missing or len(late) + len(waits) != len(run.ranks):
         return
     _, call = waits[0]
-    ranks = [process.rank for process in late if process.rank is not None]
+    ranks = ranks_of(late)
     works = [_works(run, process) for process in late]
     waiting = [shown(wait, say("rank {rank} waits", rank=process.rank)) for process, wait in waits[:2]]
     last_lines = [line(process.last_at, say("rank {rank} wrote this last", rank=process.rank)) for process in late]

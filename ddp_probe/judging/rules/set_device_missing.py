@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
@@ -76,7 +77,7 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=card_use.misplaced(run, groups),
         verdict=say(
             "{who:capital} wrap their models on {device} of {host}{shows}, and none of them chose a card before.",
-            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            who=named(ranks_of(use.process for use in first)),
             device=first[0].device,
             host=first[0].process.host,
             shows=say(", which shows {cards}", cards=counted(there, "card")) if there else "",

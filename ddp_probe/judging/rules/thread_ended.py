@@ -3,6 +3,7 @@
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.rule import HIGH, LOW, WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.job_line import inside, job_line
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run, one_line
@@ -72,7 +73,7 @@ def _all(run: Run) -> Iterator[_Ended]:
 
 def _finding(group: List[_Ended]) -> Finding:
     """Return what is known of threads that ended alike."""
-    ranks = sorted({ended.process.rank for ended in group if ended.process.rank is not None})
+    ranks = sorted(set(ranks_of(ended.process for ended in group)))
     names = sorted({ended.call.begin.thread for ended in group if ended.call.begin.thread})[:_MOST]
     is_librarys, after_main = group[0].line is None, group[0].call.begin.after_main
     most = max(ended.call.begin.count for ended in group)

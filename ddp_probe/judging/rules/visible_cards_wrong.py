@@ -6,6 +6,7 @@ from typing import Iterator, List, Mapping, Tuple
 from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.judging.vendor_words import CARDS
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
@@ -88,7 +89,7 @@ def _same(run: Run, groups: "List[List[card_use.CardUse]]") -> Finding:
         ranks=card_use.misplaced(run, groups),
         verdict=say(
             "{who:capital} of {host} each see one card, and it is the same one: {variables}.",
-            who=named([use.process.rank for use in first if use.process.rank is not None]),
+            who=named(ranks_of(use.process for use in first)),
             host=first[0].process.host,
             variables=variables,
         ),
