@@ -24,8 +24,8 @@ def modules() -> Tuple[Any, ...]:
 def named(name: str) -> Optional[Any]:
     """Return the module of the rule with this id or slug, in lower case; no other is imported."""
     names, file = _names(), name.replace("-", "_")
-    found = file if file in names else next((one for one in names if 'id="%s"' % name.upper() in _source(one)), None)
-    return None if found is None else _load(found)
+    file_name = file if file in names else next((other for other in names if 'id="%s"' % name.upper() in _source(other)), None)
+    return None if file_name is None else _load(file_name)
 
 
 def _names() -> List[str]:

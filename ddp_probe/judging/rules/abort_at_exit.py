@@ -28,9 +28,9 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Find the ranks that wrote their last line and were then ended by SIGABRT."""
     aborted = []
-    told = deaths(run)
+    ends = deaths(run)
     for process in run.processes:
-        death = told.get(process.rank) if process.rank is not None else None
+        death = ends.get(process.rank) if process.rank is not None else None
         end = process.ended
         if (
             death is not None

@@ -132,7 +132,8 @@ def _verdict(first: Failed, asked: str, who: List[int]) -> Text:
 
 
 def _change(failure: Failed, asked: str) -> change.Change:
-    module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
+    plugins = [accelerator for accelerator in ACCELERATORS if accelerator.modules]
+    module = next((plugin.modules[0] for plugin in plugins if asked in plugin.backends), "")
     by_name = any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls)
     process = failure.process
     if module and process is not None and not _installed(process, asked):
@@ -165,6 +166,6 @@ def _installed(process: LoggedProcess, asked: str) -> bool:
     """Tell whether the interpreter has the plugin; a process that does not say may have it."""
     if not process.started.executable:
         return True
-    names = {known.name for known in ACCELERATORS if asked in known.backends}
+    names = {accelerator.name for accelerator in ACCELERATORS if asked in accelerator.backends}
     cards = process.started.accelerators
     return any(card.name in names and (card.importable or card.module) for card in cards)

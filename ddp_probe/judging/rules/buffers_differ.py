@@ -101,20 +101,20 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _verdict(run: Run, wraps: List[Wrapped], groups: List[Tuple[Shape, List[Wrapped]]]) -> Text:
     sides = listed([_side(shape, group) for shape, group in groups], by="; ")
-    said = say("The parameters are the same, but the buffers are not: {sides}.", sides=sides)
+    difference = say("The parameters are the same, but the buffers are not: {sides}.", sides=sides)
     lost = [wrapped.process.rank for wrapped in wraps if not wrapped.survived]
     hit = [rank for rank in lost if rank is not None]
     signals = sorted({death.signal for death in run.deaths if death.rank in hit and death.signal})
     if not hit:
-        return said
+        return difference
     if not signals:
-        return joined([said, say("{who:capital} did not get through the wrap.", who=named(hit))])
+        return joined([difference, say("{who:capital} did not get through the wrap.", who=named(hit))])
     ended = say(
         "{who:capital} {who:was|were} ended by {signals} in the wrap.",
         who=named(hit),
         signals=listed(signals),
     )
-    return joined([said, ended])
+    return joined([difference, ended])
 
 
 def _side(shape: Shape, group: List[Wrapped]) -> Text:

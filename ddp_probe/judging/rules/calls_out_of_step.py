@@ -102,10 +102,10 @@ def _of_one_loop(mixed: Mixed, group_name: str) -> Text:
 
 def _orders(mixed: Mixed) -> Text:
     """Say in which orders both sides take the items, numbered as the first side takes them."""
-    said = []
+    clauses = []
     for (_, ranks), order in zip(mixed.calls, mixed.orders):
-        said.append(say("{who} {who:takes|take} {items}", who=named(ranks), items=listed(order, _MOST_ITEMS)))
-    return say("Numbered in one order, {first}, and {second}.", first=said[0], second=said[1])
+        clauses.append(say("{who} {who:takes|take} {items}", who=named(ranks), items=listed(order, _MOST_ITEMS)))
+    return say("Numbered in one order, {first}, and {second}.", first=clauses[0], second=clauses[1])
 
 
 def _why(mixed: Mixed) -> str:

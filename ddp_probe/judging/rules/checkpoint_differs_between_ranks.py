@@ -78,7 +78,7 @@ def _together(processes: List[LoggedProcess]) -> Iterator[List[_Seen]]:
 
 def _in_turn(loads: List[_Seen]) -> Iterator[List[_Seen]]:
     """Yield the first loads of a path at a line, and so on; ranks that load it there more or less often than others do so for another reason."""
-    found: Dict[Tuple[_Line, int], List[_Seen]] = {}
+    in_turn: Dict[Tuple[_Line, int], List[_Seen]] = {}
     times: Dict[_Line, Counter[int]] = {}
     for seen in loads:
         site = seen.call.site
@@ -87,8 +87,8 @@ def _in_turn(loads: List[_Seen]) -> Iterator[List[_Seen]]:
         line, process = (site.file, site.line), id(seen.process)
         times.setdefault(line, Counter())[process] += 1
         if _is_settled(seen.call, seen.file):
-            found.setdefault((line, times[line][process]), []).append(seen)
-    for (line, _), alike in found.items():
+            in_turn.setdefault((line, times[line][process]), []).append(seen)
+    for (line, _), alike in in_turn.items():
         if len(set(times[line].values())) == 1:
             yield alike
 

@@ -89,8 +89,8 @@ def _in_a_thread(run: Run, parting: Split) -> List[int]:
     for _, ranks in parting.calls:
         for rank in ranks[:_COMPARED]:
             seen.add(rank)
-            made = record(standings[rank], group, parting.number)
-            if made is not None and made.in_side_thread:
+            call = record(standings[rank], group, parting.number)
+            if call is not None and call.in_side_thread:
                 beside.add(rank)
     return sorted(beside) if len(beside) < len(seen) else []
 

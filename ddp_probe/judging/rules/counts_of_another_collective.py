@@ -93,9 +93,9 @@ def _shown(wrapped: Wrapped) -> Evidence:
 
 
 def _claims(run: Run) -> List[_Claim]:
-    found = []
+    claims = []
     for failure in run.failures:
-        said = _SAYS.search(failure.message) if failure.fatal and failure.process is not None else None
-        if said:
-            found.append(_Claim(failure, int(said.group(4)[:18]), int(said.group(3)[:9])))
-    return found
+        sizes = _SAYS.search(failure.message) if failure.fatal and failure.process is not None else None
+        if sizes:
+            claims.append(_Claim(failure, int(sizes.group(4)[:18]), int(sizes.group(3)[:9])))
+    return claims

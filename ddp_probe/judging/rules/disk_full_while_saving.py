@@ -44,17 +44,17 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the exceptions that report a full disk; the save before them names the file."""
-    found = list(told(RULE, run))
-    if not found:
+    matched = list(told(RULE, run))
+    if not matched:
         return
-    failure = found[0].failure
+    failure = matched[0].failure
     save = _save(failure)
     yield RULE.found(
-        ranks=ranks(match.failure.process for match in found),
+        ranks=ranks(match.failure.process for match in matched),
         verdict=_verdict(failure, save),
         evidence=[failed(failure), *_shown(save)],
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
     )
 
 

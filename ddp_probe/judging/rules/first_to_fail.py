@@ -132,11 +132,11 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     guilty = ranks(gone)
     if lost:
-        known = say("{who} lost the connection", who=named(ranks(failure.process for failure in lost)))
+        reaction = say("{who} lost the connection", who=named(ranks(failure.process for failure in lost)))
         others = [failed(failure) for failure in lost[:2]]
     else:
         first = hangs[0]
-        known = say(
+        reaction = say(
             "its process had ended by {when}, while {who} hung",
             when=clock(first.when),
             who=named(first.begin.ranks),
@@ -148,7 +148,7 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
         who=named(guilty),
         rank=say("it") if len(guilty) == 1 else say("rank {rank}", rank=gone[0].rank),
         last=last_seen(gone[0]),
-        known=known,
+        known=reaction,
     )
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
         yield RULE.undecided(because, explains=lost, then=_unseen(guilty))
@@ -181,9 +181,9 @@ def _unseen(guilty: List[int]) -> Text:
 
 def _unended(run: Run) -> List[LoggedProcess]:
     """Return the ranks that neither run nor have a last line, and of whose end no launcher tells."""
-    told = deaths(run)
-    known = {*told, *run.running, *(failure.rank for failure in run.failures if failure.uncaught)}
-    return [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in known]
+    ends = deaths(run)
+    explained = {*ends, *run.running, *(failure.rank for failure in run.failures if failure.uncaught)}
+    return [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in explained]
 
 
 def _own(failure: Failed) -> bool:
@@ -194,9 +194,9 @@ def _own(failure: Failed) -> bool:
 def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:
     """Return the ranks that later reported a loss, stopped waiting, or were ended by the launcher."""
     later = [failure for failure in run.failures if failure.fatal and failure.when >= when]
-    told = {failure.rank for failure in later if failure.consequence == PEER_GONE or waited(failure)}
+    losers = {failure.rank for failure in later if failure.consequence == PEER_GONE or waited(failure)}
     ended = {death.rank for death in run.deaths if death.signal in ("SIGTERM", "SIGKILL")}
-    return sorted(rank for rank in told | ended if rank is not None and rank not in guilty)
+    return sorted(rank for rank in losers | ended if rank is not None and rank not in guilty)
 
 
 def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> Text:

@@ -124,9 +124,9 @@ def _of_nobody(finding: Finding, match: Match, holder: Optional[LoggedProcess]) 
         folder=folder,
     )
     if failure.site is not None and any(isinstance(call.begin, schema.Save) for call in failure.calls):
-        made = save_changes.with_folder(failure.site)
-        remedy: str = change.words(made, job_calls.names)
-        return replace(finding, verdict=verdict, remedy=remedy, edits=change.edits(made))
+        edit = save_changes.with_folder(failure.site)
+        remedy: str = change.words(edit, job_calls.names)
+        return replace(finding, verdict=verdict, remedy=remedy, edits=change.edits(edit))
     remedy = say(
         "Make the folder before {where}: os.makedirs(folder, exist_ok=True), on each host that writes into it.",
         where=place(failure.site),

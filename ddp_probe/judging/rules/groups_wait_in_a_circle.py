@@ -26,21 +26,21 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name each rank of the circle, its line, and for whom it waits."""
-    found = of_kind(run, CIRCLE)
-    if found is None or not only_waits(run):
+    circle = of_kind(run, CIRCLE)
+    if circle is None or not only_waits(run):
         return
-    waits = [_wait(run, split) for split in found.circle[:_MOST]]
+    waits = [_wait(run, split) for split in circle.circle[:_MOST]]
     yield RULE.found(
-        ranks=found.blame,
+        ranks=circle.blame,
         verdict=say(
             "{waits:capital}. They wait in a circle, and the logs do not show which of them is wrong.",
             waits=listed(waits, by="; "),
         ),
-        evidence=[stands(run, split.here[0]) for split in found.circle[:_MOST]],
-        when=found.when,
+        evidence=[stands(run, split.here[0]) for split in circle.circle[:_MOST]],
+        when=circle.when,
         remedy=say(
             "Let all ranks use their groups in the same order, for example sorted by ranks: first {groups}.",
-            groups=listed(_groups(found)[:4], by=", then "),
+            groups=listed(_groups(circle)[:4], by=", then "),
         ),
         explains=explained(run),
         confidence=MEDIUM,
@@ -57,6 +57,6 @@ def _wait(run: Run, split: Split) -> Text:
     )
 
 
-def _groups(found: Split) -> List[Text]:
-    groups = {split.group.ranks for split in found.circle if split.group is not None}
+def _groups(circle: Split) -> List[Text]:
+    groups = {split.group.ranks for split in circle.circle if split.group is not None}
     return [say("that of ranks {ranks}", ranks=ranks) for ranks in sorted(groups, key=ranks_of)]

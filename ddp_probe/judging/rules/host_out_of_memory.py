@@ -123,16 +123,16 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Use the words of the processes that ran out of memory, and the kernel's count; of other signals another rule tells."""
-    found = list(by_text(RULE._replace(printed=_SAID), run))
-    yield from found or _killed(run)
+    by_words = list(by_text(RULE._replace(printed=_SAID), run))
+    yield from by_words or _killed(run)
 
 
 def _killed(run: Run) -> Iterator[Finding]:
     """Find ranks that SIGKILL ended on a host where the kernel has killed a process of the control group since the job began."""
-    told = deaths(run)
+    ends = deaths(run)
     for host in sorted({process.host for process in run.processes}):
         there = {rank for rank, process in run.ranks.items() if process.host == host and process.end is None}
-        ranks = sorted(rank for rank in there if rank in told and told[rank].signal == "SIGKILL")
+        ranks = sorted(rank for rank in there if rank in ends and ends[rank].signal == "SIGKILL")
         counts = _counts(run, host) if ranks else []
         if not counts or counts[0].kills == counts[-1].kills:
             continue
@@ -163,13 +163,13 @@ class _Count(NamedTuple):
 
 def _counts(run: Run, host: str) -> List[_Count]:
     """Return the counts of a host's ranks and of their launcher, by time."""
-    found = [_Count(call, system.oom_kills) for call, system in _states(run, host) if system.oom_kills is not None]
+    counts = [_Count(call, system.oom_kills) for call, system in _states(run, host) if system.oom_kills is not None]
     for launcher in (launcher for launcher in run.launchers if launcher.host == host):
         groups = launcher.calls(schema.LauncherGroup)
         began = groups[-1].when if groups else 0.0  # An earlier generation has its own kills.
         calls: List[LoggedCall[Any]] = [*groups[-1:], *(call for call in launcher.calls(schema.LauncherChild) if call.when >= began)]
-        found += [_Count(call, call.begin.oom_kills) for call in calls if call.begin.oom_kills is not None]
-    return sorted(found, key=lambda count: count.call.when)
+        counts += [_Count(call, call.begin.oom_kills) for call in calls if call.begin.oom_kills is not None]
+    return sorted(counts, key=lambda count: count.call.when)
 
 
 def _states(run: Run, host: str) -> Iterator[Tuple["LoggedCall[schema.DeviceState]", schema.HostState]]:

@@ -47,7 +47,7 @@ def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
             continue
         call = next((call for call in failure.calls if isinstance(call.begin, _SET_UP)), None)
         if call is not None and _went_on(process, failure) and not _made_good(process, call):
-            group = any(made.end is not None and made.failure is None for made in process.calls(schema.InitProcessGroup))
+            group = any(other.end is not None and other.failure is None for other in process.calls(schema.InitProcessGroup))
             symptoms = _symptoms(run, process, failure, call, group)
             return Swallowed(failure, call, process, group, symptoms, not symptoms and _alone(process, group))
     return None
@@ -55,8 +55,8 @@ def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
 
 def _went_on(process: LoggedProcess, failure: Failed) -> bool:
     """Tell whether the program made another call after it, ended well, or died of another exception that was not raised from it."""
-    told = process.ended.failure if process.ended is not None else None
-    if told is not None and told.cause and failure.type.endswith(told.cause):
+    last_failure = process.ended.failure if process.ended is not None else None
+    if last_failure is not None and last_failure.cause and failure.type.endswith(last_failure.cause):
         return False
     last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
     ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, *WATCHERS)
@@ -100,7 +100,7 @@ def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
         return False
     if _NO_CUDA.search(later.text):
         return False
-    wraps = [made.begin for made in later.calls if isinstance(made.begin, schema.Wrap)]
+    wraps = [passed.begin for passed in later.calls if isinstance(passed.begin, schema.Wrap)]
     if any(not wrap.accelerators and wrap.placement is not None and list(wrap.placement.devices) == ["cpu"] for wrap in wraps):
         return False
     asked = [wrap.device_ids for wrap in wraps if wrap.device_ids]
@@ -162,15 +162,15 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find failures of the set-up that were caught and did harm."""
-    found = swallowed(run)
-    if not found:
+    all_caught = swallowed(run)
+    if not all_caught:
         return
-    first = found[0]
+    first = all_caught[0]
     site = first.call.site
     where = place(site)
     inside = within(site.function) if site is not None else ""
-    who = ranks_of(caught.process for caught in found)
-    symptoms = list(chain.from_iterable(caught.symptoms for caught in found))
+    who = ranks_of(caught.process for caught in all_caught)
+    symptoms = list(chain.from_iterable(caught.symptoms for caught in all_caught))
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
     how = say("with a process group that exists anyway") if first.group else say("without a process group")
     yield RULE.found(
@@ -186,10 +186,10 @@ def check(run: Run) -> Iterator[Finding]:
             outcome=_outcome(symptoms),
         ),
         evidence=[
-            *[failed(one.failure, say("caught: {error}", error=said(one.failure))) for one in found[:3]],
+            *[failed(one.failure, say("caught: {error}", error=said(one.failure))) for one in all_caught[:3]],
             *[failed(symptom) for symptom in symptoms[:1]],
         ],
-        when=min(one.failure.when for one in found),
+        when=min(one.failure.when for one in all_caught),
         remedy=say(
             "If WORLD_SIZE is more than 1, do not catch the exception at {where}{inside}: remove the try/except around it, or add a raise to it. "
             "Then fix what it says: {error}.",
@@ -197,7 +197,7 @@ def check(run: Run) -> Iterator[Finding]:
             inside=inside,
             error=said(first.failure),
         ),
-        explains=[*[one.failure for one in found], *symptoms],
+        explains=[*[one.failure for one in all_caught], *symptoms],
         severity=ERROR if symptoms else WARNING,
     )
 

@@ -31,31 +31,31 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the call that failed, and the one that made the group."""
-    found = [match.failure for match in matches(RULE, run)]
-    passed = chain.from_iterable(failure.calls for failure in found)
+    failures = [match.failure for match in matches(RULE, run)]
+    passed = chain.from_iterable(failure.calls for failure in failures)
     calls = [call for call in passed if isinstance(call.begin, schema.InitProcessGroup)]
-    process = found[0].process if found else None
+    process = failures[0].process if failures else None
     if process is None or not calls:
         yield from by_text(RULE, run)
         return
     second = calls[0]
-    made = [call for call in process.calls(schema.InitProcessGroup) if call.failure is None and call.at.line < second.at.line]
-    first = made[-1] if made else None
+    earlier = [call for call in process.calls(schema.InitProcessGroup) if call.failure is None and call.at.line < second.at.line]
+    first = earlier[-1] if earlier else None
     evidence = [_made(first)] if first is not None else []
     yield RULE.found(
-        ranks=ranks_of(found),
+        ranks=ranks_of(failures),
         verdict=say(
             "init_process_group is called at {where} although {first} has made the default group.",
             where=place(second.site),
             first=place(first.site) if first is not None else say("another call"),
         ),
-        evidence=evidence + [failed(failure) for failure in found[:4]],
-        when=found[0].when,
+        evidence=evidence + [failed(failure) for failure in failures[:4]],
+        when=failures[0].when,
         change=[
             change.Instead(second.site, change.GROUP, "not torch.distributed.is_initialized()", (), ("torch.distributed",), "init_process_group"),
             say("Or remove one of the two calls."),
         ],
-        explains=found,
+        explains=failures,
     )
 
 

@@ -148,8 +148,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 def _deaths(run: Run) -> List[Tuple[LoggedProcess, Death]]:
     """Return the ranks that wrote no last line, with their launcher's report."""
-    told = deaths(run)
-    return [(process, told[process.rank]) for process in run.processes if process.end is None and process.rank is not None and process.rank in told]
+    ends = deaths(run)
+    unended = [process for process in run.processes if process.end is None]
+    return [(process, ends[process.rank]) for process in unended if process.rank is not None and process.rank in ends]
 
 
 def _own_failure(run: Run) -> bool:

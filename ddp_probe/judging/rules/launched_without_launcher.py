@@ -63,8 +63,8 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
     words = process.started.parent
     if not any(_ACCELERATE.search(word) for word in words):
         return []
-    told = _PROCESSES.search(" ".join(words))
-    count = int(told.group(1)) if told is not None else 1
+    option = _PROCESSES.search(" ".join(words))
+    count = int(option.group(1)) if option is not None else 1
     if count < 2:
         return []
     return [
@@ -110,10 +110,10 @@ def _believes_alone(process: LoggedProcess) -> "Optional[LoggedCall[schema.WrapM
 
 def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapModel]]") -> Finding:
     first = alone[0]
-    told = first.begin.launcher or "none"
+    launcher = first.begin.launcher or "none"
     evidence = []
     for process, call in list(zip(ranks, alone))[:4]:
-        evidence.append(shown(call, say("rank {rank}: launcher='{name}', not distributed", rank=process.rank, name=told)))
+        evidence.append(shown(call, say("rank {rank}: launcher='{name}', not distributed", rank=process.rank, name=launcher)))
     return RULE.found(
         ranks=[],
         verdict=say(
@@ -122,19 +122,19 @@ def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapM
             launcher=ranks[0].started.launcher,
             started=counted(len(ranks), "process", "processes"),
             where=at(first.site),
-            name=told,
+            name=launcher,
         ),
         evidence=evidence,
         when=min(call.when for call in alone),
-        change=_joined(ranks[0], first, told),
+        change=_joined(ranks[0], first, launcher),
         severity=WARNING,
     )
 
 
-def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str) -> change.Change:
+def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", launcher: str) -> change.Change:
     """Return the change: OpenMMLab's tools take the launcher as an argument, other programs give it to the Runner or in the configuration."""
     if "--launcher" in process.started.argv:
-        return [say("Start it with --launcher pytorch in place of --launcher {name}, so that all ranks train together.", name=told)]
+        return [say("Start it with --launcher pytorch in place of --launcher {name}, so that all ranks train together.", name=launcher)]
     if any(frame.function.endswith("from_cfg") for frame in call.begin.through):
         return [
             change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"),

@@ -135,12 +135,12 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the exception, and how the process was started."""
-    found = matches(RULE, run)
-    if not found:
+    matched = matches(RULE, run)
+    if not matched:
         return
-    first = found[0].failure
+    first = matched[0].failure
     process = first.process or LoggedProcess("")
-    name = found[0].found.groupdict().get("name") or say("of the launcher")
+    name = matched[0].found.groupdict().get("name") or say("of the launcher")
     has = sorted(key for key in process.started.environment if re.fullmatch(_NAMES, key))
     asked = say(", asked for at {where}", where=place(first.site)) if first.site is not None else ""
     yield RULE.found(
@@ -152,10 +152,10 @@ def check(run: Run) -> Iterator[Finding]:
             started=_started(process),
             has=listed(has) if has else say("no variable with its rank"),
         ),
-        evidence=first_of([failed(match.failure) for match in found]),
+        evidence=first_of([failed(match.failure) for match in matched]),
         when=first.when,
         change=_change(process, name, first),
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
     )
 
 

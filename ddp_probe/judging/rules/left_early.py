@@ -112,19 +112,19 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
     """Find the ranks that left if no rank has failed: before a call that raised on others and that the job caught, or with an exit call."""
     ended_well = [process for process in run.processes if _ended_well(process)]
     left = {process.rank: _Leaver(process) for process in ended_well if process.rank is not None}
-    found = abandoned(run)
-    gone = [left[rank] for rank in found.left if rank in left and left[rank].when <= found.when] if found is not None else _exited(run, left)
+    call = abandoned(run)
+    gone = [left[rank] for rank in call.left if rank in left and left[rank].when <= call.when] if call is not None else _exited(run, left)
     if not gone or len(gone) * 2 > len(run.ranks):
         return
-    guilty, earliest = ranks(each.process for each in gone), min(gone, key=lambda each: each.when)
-    if found is not None:
+    guilty, earliest = ranks(leaver.process for leaver in gone), min(gone, key=lambda leaver: leaver.when)
+    if call is not None:
         verdict = say(
             "{who:capital} ended without an exception{code}{how}; rank {rank} was in {call}, which {who} never made, and lost the connection there.",
             who=named(guilty),
             code=_code(run, earliest),
             how=_how(earliest),
-            rank=found.rank,
-            call=found.what,
+            rank=call.rank,
+            call=call.what,
         )
     else:
         verdict = say(
@@ -137,7 +137,7 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=guilty,
         verdict=joined([verdict, say("The job caught what failed.")]) if is_caught else verdict,
-        evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
+        evidence=[*_evidence(earliest, []), *([_lost(run, call)] if call is not None else [])],
         when=earliest.when,
         remedy=fix_of_hidden(earliest.process) or (_caught(guilty, earliest) if is_caught else _remedy(run, earliest)),
         confidence=MEDIUM,
@@ -146,25 +146,25 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
 
 def _exited(run: Run, left: Dict[int, _Leaver]) -> List[_Leaver]:
     """Return the ranks that came to an exit call with another code than 0, if the launcher has ended all others after that."""
-    gone = [each for each in left.values() if each.exit_call is not None and _exit_code(run, each)]
-    rest = [process for process in run.processes if process not in [each.process for each in gone]]
+    gone = [leaver for leaver in left.values() if leaver.exit_call is not None and _exit_code(run, leaver)]
+    rest = [process for process in run.processes if process not in [leaver.process for leaver in gone]]
     ended = [run.death(process.rank) if process.rank is not None else None for process in rest]
     return gone if ended and all(death is not None and death.signal == "SIGTERM" for death in ended) else []
 
 
-def _lost(run: Run, found: Abandoned) -> Evidence:
-    kept = standings_of(run).ranks[found.rank].ledger
-    text = say("rank {rank}: {call} raised", rank=found.rank, call=found.what)
-    return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), text)
+def _lost(run: Run, call: Abandoned) -> Evidence:
+    kept = standings_of(run).ranks[call.rank].ledger
+    text = say("rank {rank}: {call} raised", rank=call.rank, call=call.what)
+    return Evidence(kept.path, getattr(call.call, "number", 1), as_site(call.call.site), text)
 
 
 def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
     """Return that ranks wait for gradients in a backward pass that those who left have made too: nobody had fewer batches."""
-    known = standings_of(run).ranks
-    left, stuck = ranks(each.process for each in gone), sorted(set(ranks_of(lost)))
-    if not all(rank in known for rank in (*left, *stuck)):
+    standings = standings_of(run).ranks
+    left, stuck = ranks(leaver.process for leaver in gone), sorted(set(ranks_of(lost)))
+    if not all(rank in standings for rank in (*left, *stuck)):
         return None
-    passes = exchanged_unequally([known[rank] for rank in stuck], [known[rank] for rank in left])
+    passes = exchanged_unequally([standings[rank] for rank in stuck], [standings[rank] for rank in left])
     if not passes:
         return None
     guilty, why = unequal(stuck, left)
@@ -174,13 +174,13 @@ def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Opti
             "{who:capital} waited for gradients in backward number {number}{where}, and {others}, which had made as many, had left: {why}.",
             who=named(stuck),
             number=passes,
-            where=at(known[stuck[0]].entry),
+            where=at(standings[stuck[0]].entry),
             others=named(left),
             why=why,
         ),
         evidence=[
             *(failed(failure) for failure in lost[:3]),
-            *(shown(each.leave, say("leaves the group")) for each in gone[:1] if each.leave is not None),
+            *(shown(leaver.leave, say("leaves the group")) for leaver in gone[:1] if leaver.leave is not None),
         ],
         when=lost[0].when,
         remedy=UNEQUAL,

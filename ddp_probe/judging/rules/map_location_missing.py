@@ -51,9 +51,9 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the loads that failed because of a device, and those of several ranks onto one card."""
-    found = list(told(RULE, run))
-    if found:
-        yield _refused(found)
+    matched = list(told(RULE, run))
+    if matched:
+        yield _refused(matched)
         return
     for met in _on_one_card(run).values():
         guests = [(process, call) for process, call in met if process.local_rank != _card(_device(call))]
@@ -62,8 +62,8 @@ def check(run: Run) -> Iterator[Finding]:
             return
 
 
-def _refused(found: List[Match]) -> Finding:
-    failure = found[0].failure
+def _refused(matched: List[Match]) -> Finding:
+    failure = matched[0].failure
     load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
     path = quoted(load.begin.file.path) if load is not None and load.begin.file is not None else say("the checkpoint")
     device = _device(load) if load is not None else ""
@@ -73,17 +73,17 @@ def _refused(found: List[Match]) -> Finding:
     if load is not None:
         evidence.insert(0, shown(load, say("load of {path}, saved from {device}", path=path, device=device)))
     return RULE.found(
-        ranks=ranks(match.failure.process for match in found),
+        ranks=ranks(match.failure.process for match in matched),
         verdict=say(
             "{path} was saved from {device} and is loaded at {where} with {argument}: this process has no such device.",
             path=path,
-            device=device or found[0].found.groupdict().get("device"),
+            device=device or matched[0].found.groupdict().get("device"),
             where=place(site),
             argument=quoted("map_location=%s" % given) if given else say("no map_location"),
         ),
         evidence=evidence,
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
         change=_change(site),
     )
 
@@ -100,8 +100,8 @@ def _shared(met: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]", guests: 
             where=place(call.site),
             device=_device(call),
         ),
-        evidence=first_of([shown(one, say("storages of {device}", device=_device(one))) for _, one in guests]),
-        when=min(one.when for _, one in met),
+        evidence=first_of([shown(load, say("storages of {device}", device=_device(load))) for _, load in guests]),
+        when=min(load.when for _, load in met),
         severity=WARNING,
         change=_change(call.site),
     )

@@ -63,30 +63,30 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the failure in the ranks, then in the launchers."""
-    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
-    if found:
-        yield _of_rank(found)
+    failures = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    if failures:
+        yield _of_rank(failures)
         return
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherAgent):
-            told = _told(launcher, call)
-            if told and re.search(_TAKEN, told):
-                yield _of_launcher(launcher, call, told)
+            message = _told(launcher, call)
+            if message and re.search(_TAKEN, message):
+                yield _of_launcher(launcher, call, message)
                 return
     yield from by_text(RULE, run)
 
 
 def _port(text: str) -> str:
-    found = _PORT.search(text)
-    return next((group for group in found.groups() if group), "") if found else ""
+    match = _PORT.search(text)
+    return next((group for group in match.groups() if group), "") if match else ""
 
 
 def _called(port: str) -> Text:
     return say("port {port}", port=port) if port else say("the port of the rendezvous")
 
 
-def _of_rank(found: List[Failed]) -> Finding:
-    first = found[0]
+def _of_rank(failures: List[Failed]) -> Finding:
+    first = failures[0]
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     master = call.begin.master_port if call is not None else ""
     port = _port(first.text) or master
@@ -103,12 +103,12 @@ def _of_rank(found: List[Failed]) -> Finding:
     if not port:
         remedy = say("Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses it: ss -ltnp | grep <port>.")
     return RULE.found(
-        ranks=ranks_of(found),
+        ranks=ranks_of(failures),
         verdict=joined([taken, own]),
-        evidence=first_of([failed(failure) for failure in found]),
+        evidence=first_of([failed(failure) for failure in failures]),
         when=first.when,
         remedy=remedy,
-        explains=found,
+        explains=failures,
     )
 
 
@@ -118,9 +118,9 @@ def _told(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]") -> 
     return "\n".join(parts)
 
 
-def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]", told: str) -> Finding:
+def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]", message: str) -> Finding:
     endpoint = call.begin.rendezvous.get("endpoint", "")
-    port = _port(told) or endpoint.rpartition(":")[2]
+    port = _port(message) or endpoint.rpartition(":")[2]
     kind: Optional[str] = launcher.start.launcher if isinstance(launcher.start, schema.LauncherStart) else None
     at = call.ended_at or call.at
     asked = call.begin.nproc_per_node
@@ -144,7 +144,7 @@ def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent
     return RULE.found(
         ranks=[],
         verdict=joined([taken, started]),
-        evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
+        evidence=[Evidence(at.file, at.line, call.site, cut(message, 300))],
         when=call.until or call.when,
         remedy=remedy,
     )

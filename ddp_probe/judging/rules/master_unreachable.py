@@ -93,35 +93,35 @@ _NEW_STORE = say(
 
 def check(run: Run) -> "Iterator[Finding | Undecided]":
     """Find the ranks that could not connect, and what happened to rank 0."""
-    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
-    answered = [failure for failure in found if _MESH.search(failure.text)]
+    failures = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    answered = [failure for failure in failures if _MESH.search(failure.text)]
     if answered:
         yield _store_answered(run, answered)
         return
-    if not found:
+    if not failures:
         yield from by_text(RULE, run)
         return
     master = run.ranks.get(0)
     if master is None:
-        yield _found(found, say("rank 0, which listens there, left no file"))
-    elif any(failure.process is master and failure not in found for failure in run.failures):
+        yield _found(failures, say("rank 0, which listens there, left no file"))
+    elif any(failure.process is master and failure not in failures for failure in run.failures):
         return  # Rank 0 has its own failure; the others cannot connect because of it.
     elif master.count(schema.InitProcessGroup):
-        yield _found(found, say("although rank 0 was in init_process_group on {host}", host=master.host))
+        yield _found(failures, say("although rank 0 was in init_process_group on {host}", host=master.host))
     else:
         because = say(
             "{who:capital} could not connect to the master's address, and rank 0 never called init_process_group.",
-            who=named(_ranks(found)),
+            who=named(_ranks(failures)),
         )
         yield RULE.undecided(because, then=_RANK_0)
 
 
-def _ranks(found: List[Failed]) -> List[int]:
-    return sorted(set(ranks_of(found)))
+def _ranks(failures: List[Failed]) -> List[int]:
+    return sorted(set(ranks_of(failures)))
 
 
-def _found(found: List[Failed], because: Text) -> Finding:
-    first = found[0]
+def _found(failures: List[Failed], because: Text) -> Finding:
+    first = failures[0]
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     endpoint = _ENDPOINT.search(first.text)
     address = port = ""
@@ -146,35 +146,35 @@ def _found(found: List[Failed], because: Text) -> Finding:
         ranks=[],
         verdict=say(
             "{who:capital} could not reach the master at {address}, port {port}{waited}: {because}.",
-            who=named(_ranks(found)),
+            who=named(_ranks(failures)),
             address=address or "MASTER_ADDR",
             port=port or "MASTER_PORT",
             waited=waited,
             because=because,
         ),
-        evidence=first_of([failed(failure) for failure in found]),
+        evidence=first_of([failed(failure) for failure in failures]),
         when=first.when,
         remedy=joined([resolves, listens]),
-        explains=found,
+        explains=failures,
     )
 
 
-def _store_answered(run: Run, found: List[Failed]) -> Finding:
+def _store_answered(run: Run, failures: List[Failed]) -> Finding:
     """Say that the store answered with an address at which nobody listens: after a restart, that of the start before."""
-    told = _MESH.search(found[0].text)
-    address = told["address"] if told is not None else "?"
+    match = _MESH.search(failures[0].text)
+    address = match["address"] if match is not None else "?"
     if run.earlier_generations:
         answered = say(
             "{who:capital} reached the store and got {address} from it, but no process listens there: "
             "the address of a process of the previous start, because the launcher keeps its store when it restarts the ranks.",
-            who=named(_ranks(found)),
+            who=named(_ranks(failures)),
             address=address,
         )
         remedy = _NEW_STORE
     else:
         answered = say(
             "{who:capital} reached the store and got {address} from it, but no process listens there.",
-            who=named(_ranks(found)),
+            who=named(_ranks(failures)),
             address=address,
         )
         remedy = say(
@@ -185,10 +185,10 @@ def _store_answered(run: Run, found: List[Failed]) -> Finding:
     return RULE.found(
         ranks=[],
         verdict=joined([_ended_before(run), answered]),
-        evidence=first_of([failed(failure) for failure in found]),
-        when=found[0].when,
+        evidence=first_of([failed(failure) for failure in failures]),
+        when=failures[0].when,
         remedy=remedy,
-        explains=found,
+        explains=failures,
     )
 
 

@@ -58,9 +58,9 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _all(process: LoggedProcess) -> Iterator[_Growth]:
     for device in devices(process):
-        found = _growth(process, device, of_device(process, device), *_DEVICE)
-        if found is not None:
-            yield found
+        growth = _growth(process, device, of_device(process, device), *_DEVICE)
+        if growth is not None:
+            yield growth
     host = _growth(process, _THE_HOST, of_process(process), *_HOST)
     if host is not None:
         yield host
@@ -109,15 +109,15 @@ def _where(process: LoggedProcess, points: List[MemoryPoint]) -> str:
 
 
 def _finding(grown: List[_Growth]) -> Finding:
-    most = max(grown, key=lambda one: one.last.held - one.first.held)
-    ranks = sorted(set(ranks_of(one.process for one in grown)))
+    most = max(grown, key=lambda growth: growth.last.held - growth.first.held)
+    ranks = sorted(set(ranks_of(growth.process for growth in grown)))
     more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
     verdict = say(
         "{who:capital} {who:holds|hold} more and more memory on {device}: "
         "rank {rank} had {held_first} at step {first_step} ({first_time}) and {held_last} at step {last_step} ({last_time}), "
         "which is {growth:.2f} MiB a step, {where}.",
         who=named(ranks),
-        device=most.what if len({one.what for one in grown}) == 1 else say("their cards"),
+        device=most.what if len({growth.what for growth in grown}) == 1 else say("their cards"),
         rank=most.process.rank,
         held_first=size(most.first.held),
         first_step=most.first.step or 0,
@@ -129,9 +129,9 @@ def _finding(grown: List[_Growth]) -> Finding:
         where=most.where,
     )
     evidence = []
-    for one in grown:
-        for point in (one.first, one.last):
-            text = say("rank {rank} holds {held}", rank=one.process.rank, held=size(point.held))
+    for growth in grown:
+        for point in (growth.first, growth.last):
+            text = say("rank {rank} holds {held}", rank=growth.process.rank, held=size(point.held))
             evidence.append(shown(point.call, text))
     return RULE.found(
         ranks=ranks,

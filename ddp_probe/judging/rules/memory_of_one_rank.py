@@ -47,9 +47,9 @@ def check(run: Run) -> Iterator[Finding]:
     for process in run.processes:
         if begun and _passes(process) == 0:  # It has yet to take what the others have.
             continue
-        found, models = main_device(process), _models(process)
-        if found is not None and models and process.rank is not None:
-            alike.setdefault((*models, found[0].partition(":")[0]), []).append(_Use(process, *found))
+        most, models = main_device(process), _models(process)
+        if most is not None and models and process.rank is not None:
+            alike.setdefault((*models, most[0].partition(":")[0]), []).append(_Use(process, *most))
     for group in alike.values():
         usual = sorted(use.peak for use in group)[(len(group) - 1) // 2]  # The median, or the lower of two.
         more = [use for use in group if use.peak > _TIMES * usual + _MORE]
@@ -66,7 +66,7 @@ def _passes(process: LoggedProcess) -> Optional[int]:
 
 def _models(process: LoggedProcess) -> Tuple[str, ...]:
     placements = [call.begin.placement for call in process.calls(schema.Wrap)]
-    return tuple(one.digest for one in placements if one is not None and one.digest)
+    return tuple(placement.digest for placement in placements if placement is not None and placement.digest)
 
 
 def _finding(more: List[_Use], usual: int, of: int) -> Finding:

@@ -85,18 +85,18 @@ def check(run: Run) -> Iterator[Finding]:
 def _memory(process: LoggedProcess) -> "Optional[Tuple[str, List[schema.DeviceMemory]]]":
     """Return the device on which a rank has had the most memory, and all that it has used."""
     last = process.final(schema.DeviceState)
-    used = [each for each in last.begin.devices if _peak(each)] if last is not None else []
+    used = [memory for memory in last.begin.devices if _peak(memory)] if last is not None else []
     return (max(used, key=_peak).device, used) if used else None
 
 
-def _beside(one: LoggedProcess, other: LoggedProcess) -> bool:
+def _beside(process: LoggedProcess, other: LoggedProcess) -> bool:
     """Tell whether two ranks of one host count the cards alike."""
-    return one is not other and machine(one) == machine(other) and visible(one) == visible(other)
+    return process is not other and machine(process) == machine(other) and visible(process) == visible(other)
 
 
 def _first_seen(guest: _Guest) -> "LoggedCall[schema.DeviceState]":
     calls = guest.process.calls(schema.DeviceState)
-    return next(call for call in calls if any(each.device == guest.memory.device and _peak(each) for each in call.begin.devices))
+    return next(call for call in calls if any(memory.device == guest.memory.device and _peak(memory) for memory in call.begin.devices))
 
 
 def _peak(memory: schema.DeviceMemory) -> int:

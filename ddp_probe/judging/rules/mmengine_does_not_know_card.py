@@ -62,25 +62,25 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=wrap_calls.wrapping_ranks(left.found),
         verdict=joined([returned, quoted(outer.begin.get_device_because)]),
         evidence=[*_answers(left.found[:2]), *_placements(left.found[:2])],
-        when=min(each.call.when for each in left.found),
+        when=min(wrapped.call.when for wrapped in left.found),
         change=_told(outer, card),
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )
 
 
-def _answers(found: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
+def _answers(wraps: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
     """Yield what get_device() answered, and why."""
-    for wrapped in found:
+    for wrapped in wraps:
         call = wrap_calls.runner(wrapped)
         if call is not None:
             because = quoted(call.begin.get_device_because)
             yield shown(call, say("get_device() is cpu: {because}", because=because))
 
 
-def _placements(found: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
+def _placements(wraps: List[wrap_calls.Wrapped]) -> Iterator[Evidence]:
     """Yield where the parameters were when DDP got the model."""
-    for wrapped in found:
+    for wrapped in wraps:
         count, ids = wrapped.placement.parameters, wrapped.ids or "None"
         yield shown(wrapped.call, say("{count} parameters on cpu, device_ids {ids}", count=count, ids=ids))
 

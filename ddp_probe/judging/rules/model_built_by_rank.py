@@ -88,16 +88,16 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _layouts(run: Run) -> Iterator[Finding]:
     """Find models that differ only in their memory layout, as DDP reports."""
-    found = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
-    if found:
-        first = found[0]
+    matched = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
+    if matched:
+        first = matched[0]
         groups = {name: quoted(value) for name, value in first.found.groupdict().items()}
         yield RULE.found(
             ranks=[],
             verdict=say(first.printed.says, **groups),
-            evidence=first_of([failed(match.failure) for match in found]),
+            evidence=first_of([failed(match.failure) for match in matched]),
             when=first.failure.when,
-            explains=[match.failure for match in found],
+            explains=[match.failure for match in matched],
             remedy=say(
                 "Convert the model on all ranks or on none before the wrap at {where}: model.to(memory_format=torch.channels_last), "
                 "or .contiguous() for its parameters.",
@@ -115,8 +115,8 @@ def _order_alone(run: Run, groups: "dict[str, List[Wrapped]]") -> bool:
     return alike(usual, odd) and _random(usual, odd)
 
 
-def _random(one: Wrapped, other: Wrapped) -> bool:
-    seeds = (one.process.started.hash_seed, other.process.started.hash_seed)
+def _random(wrapped: Wrapped, other: Wrapped) -> bool:
+    seeds = (wrapped.process.started.hash_seed, other.process.started.hash_seed)
     return "random" in seeds or seeds[0] != seeds[1]
 
 

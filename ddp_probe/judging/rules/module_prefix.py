@@ -54,11 +54,12 @@ _SAVE = say("Save without the prefix from now on: torch.save(ddp.module.state_di
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the failures whose two lists differ by a prefix, of all names or of those of one part."""
-    found = [match.failure for match in told(RULE, run)]
-    found += [failure for failure in run.failures if failure not in found and failure.process is not None and failure.fatal and _inside(failure)]
-    if not found:
+    failures = [match.failure for match in told(RULE, run)]
+    others = [failure for failure in run.failures if failure not in failures and failure.process is not None]
+    failures += [failure for failure in others if failure.fatal and _inside(failure)]
+    if not failures:
         return
-    failure = found[0]
+    failure = failures[0]
     renamed = renaming(failure.message)
     first = next(("%s." % match.found.group("prefix") for match in told(RULE, run)), "")
     in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
@@ -86,11 +87,11 @@ def check(run: Run) -> Iterator[Finding]:
     if load is not None:
         evidence.append(shown(load, say("load of {path}", path=path)))
     yield RULE.found(
-        ranks=ranks(each.process for each in found),
+        ranks=ranks(failed_load.process for failed_load in failures),
         verdict=verdict,
         evidence=evidence,
         when=failure.when,
-        explains=found,
+        explains=failures,
         change=_change(failure, renamed, prefix, in_file),
     )
 
@@ -104,5 +105,5 @@ def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: 
     if not in_file and prefix == "module.":
         text = "$on.module.load_state_dict($args)"
         return [change.Rewritten(failure.site, change.LOAD_STATE, text), say("Or load before the wrap.")]
-    known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
-    return [edit(known, failure.site), _SAVE if in_file else say("Or load before the model is wrapped.")]
+    renaming = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
+    return [edit(renaming, failure.site), _SAVE if in_file else say("Or load before the model is wrapped.")]

@@ -116,7 +116,7 @@ def _refusal(run: Run, beyond: "list[card_use.Refused]") -> Finding:
         for process in run.processes
         if process.rank is not None and (process.local_rank or 0) >= hosts.get(card_use.machine(process), 1 << 30)
     ]
-    variables = quoted(" ".join("%s=%s" % each for each in sorted(card_use.visible(first.process).items())))
+    variables = quoted(" ".join("%s=%s" % variable for variable in sorted(card_use.visible(first.process).items())))
     processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
     host, started = first.process.host, ""
     if processes:

@@ -42,14 +42,14 @@ class _Old(NamedTuple):
 def check(run: Run) -> Iterator[Finding]:
     """Compare each load with the last save of its path that had ended on another host."""
     saves = Saves(run)
-    found: List[_Old] = []
+    old_loads: List[_Old] = []
     for process in run.ranks.values():
         for call in process.calls(schema.Load):
             missed = _missed(saves, process, call)
             if missed is not None:
-                found.append(_Old(process, call, missed))
-    if found:
-        yield _finding(found)
+                old_loads.append(_Old(process, call, missed))
+    if old_loads:
+        yield _finding(old_loads)
 
 
 def _missed(saves: Saves, process: LoggedProcess, call: "LoggedCall[schema.Load]") -> Optional[Saved]:
@@ -59,14 +59,14 @@ def _missed(saves: Saves, process: LoggedProcess, call: "LoggedCall[schema.Load]
     last = saves.last_ended(process, file.path, call.when)
     if last is None or last[0].host == process.host:
         return None
-    made = last[1].end.mtime if isinstance(last[1].end, schema.Save) else None
-    return last if made is not None and file.mtime < made - _CLOCKS else None
+    saved = last[1].end.mtime if isinstance(last[1].end, schema.Save) else None
+    return last if saved is not None and file.mtime < saved - _CLOCKS else None
 
 
-def _finding(found: List[_Old]) -> Finding:
-    process, call, (writer, save) = found[0]
+def _finding(old_loads: List[_Old]) -> Finding:
+    process, call, (writer, save) = old_loads[0]
     file = call.begin.file or schema.CheckpointFile()
-    who = ranks(old.process for old in found)
+    who = ranks(old.process for old in old_loads)
     return RULE.found(
         ranks=who,
         verdict=say(
@@ -83,7 +83,7 @@ def _finding(found: List[_Old]) -> Finding:
             saved=clock(save.when),
         ),
         evidence=[
-            *first_of([shown(old.call, say("load of {path}", path=quoted(file.path))) for old in found]),
+            *first_of([shown(old.call, say("load of {path}", path=quoted(file.path))) for old in old_loads]),
             shown(save, say("save of {path}", path=quoted(save.begin.path))),
         ],
         when=call.when,

@@ -43,14 +43,14 @@ def check(run: Run) -> Iterator[Finding]:
     """Compare the means of the cards, host by host."""
     for host in loads_by_host(run):
         means = sorted(((card.utilisation_mean, card) for card in host.last.begin.cards if card.utilisation_mean is not None), key=_mean)
-        found = _busy(host, means)
-        if found is not None:
+        busy = _busy(host, means)
+        if busy is not None:
             yield RULE.found(
-                ranks=host.on(found),
+                ranks=host.on(busy),
                 verdict=say(
                     "Card {card} of {host} is busy {busy:.0f} % of the time and none of the {others} others more than {idle:.0f} %, "
                     "while {ranks} ranks run there, according to {tool} in {looks} looks.",
-                    card=found.index,
+                    card=busy.index,
                     host=host.host,
                     busy=means[-1][0],
                     others=len(means) - 1,
@@ -64,8 +64,8 @@ def check(run: Run) -> Iterator[Finding]:
             )
 
 
-def _mean(one: Tuple[float, CardLoad]) -> float:
-    return one[0]
+def _mean(pair: Tuple[float, CardLoad]) -> float:
+    return pair[0]
 
 
 def _busy(host: CardsOfHost, means: List[Tuple[float, CardLoad]]) -> Optional[CardLoad]:

@@ -43,92 +43,92 @@ _REMEDIES = {
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the late ranks or their host, how often they came last, by how much, and in which part of a step."""
-    found = late_ranks.late(run)
-    if found is None:
+    lateness = late_ranks.late(run)
+    if lateness is None:
         return
     yield RULE.found(
-        ranks=found.ranks,
-        verdict=joined([_how_often(run, found), _where(found)]),
-        evidence=[*first_of([_step(run, rank, found) for rank in found.ranks]), *_sums(run, found)],
-        when=max(standings_of(run).ranks[rank].moved() for rank in found.ranks),
-        remedy=_REMEDIES.get(found.part, ""),
+        ranks=lateness.ranks,
+        verdict=joined([_how_often(run, lateness), _where(lateness)]),
+        evidence=[*first_of([_step(run, rank, lateness) for rank in lateness.ranks]), *_sums(run, lateness)],
+        when=max(standings_of(run).ranks[rank].moved() for rank in lateness.ranks),
+        remedy=_REMEDIES.get(lateness.part, ""),
     )
 
 
-def _how_often(run: Run, found: LateRanks) -> Text:
+def _how_often(run: Run, lateness: LateRanks) -> Text:
     template = (
         "{who:capital} came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
         "which therefore wait for {waited} of each step ({share} %)."
     )
-    if late_ranks.host(run, found):
+    if late_ranks.host(run, lateness):
         template = (
             "{who:capital} is late: its ranks came last in {last_in} of the latest {steps} steps, typically {behind} after the others, "
             "which therefore wait for {waited} of each step ({share} %)."
         )
     return say(
         template,
-        who=late_ranks.who(run, found),
-        last_in=found.last_in,
-        steps=found.steps,
-        behind=milliseconds(found.behind),
-        waited=milliseconds(found.waited),
-        share=round(100 * found.waited / max(found.took, 1)),
+        who=late_ranks.who(run, lateness),
+        last_in=lateness.last_in,
+        steps=lateness.steps,
+        behind=milliseconds(lateness.behind),
+        waited=milliseconds(lateness.waited),
+        share=round(100 * lateness.waited / max(lateness.took, 1)),
     )
 
 
-def _where(found: LateRanks) -> Text:
+def _where(lateness: LateRanks) -> Text:
     return say(
         "{who:It spends|They spend} the time in {part}: {own} a step, against {usual} on the others.",
-        who=named(found.ranks),
-        part=found.part_in_words,
-        own=milliseconds(found.usual + found.more),
-        usual=milliseconds(found.usual),
+        who=named(lateness.ranks),
+        part=lateness.part_in_words,
+        own=milliseconds(lateness.usual + lateness.more),
+        usual=milliseconds(lateness.usual),
     )
 
 
-def _step(run: Run, rank: int, found: LateRanks) -> Evidence:
+def _step(run: Run, rank: int, lateness: LateRanks) -> Evidence:
     standing = standings_of(run).ranks[rank]
     text = say(
         "{who} is late by {behind} of {step}; {others} wait",
         who=named([rank]),
-        behind=milliseconds(found.behind),
-        step=milliseconds(found.took),
-        others=named(found.others, 4),
+        behind=milliseconds(lateness.behind),
+        step=milliseconds(lateness.took),
+        others=named(lateness.others, 4),
     )
     return Evidence(standing.ledger.path, 1, standing.site, text)
 
 
-def _sums(run: Run, found: LateRanks) -> List[Evidence]:
+def _sums(run: Run, lateness: LateRanks) -> List[Evidence]:
     """Return what the sums say of the whole run: the line at which most time was waited, and where these ranks came last in the mean."""
-    evidence = [_wait(run, found, line) for line in list(late_ranks.sites(run))[:1]]
-    for line, calls, behind in late_ranks.by_sums(run, found):
+    evidence = [_wait(run, lateness, line) for line in list(late_ranks.sites(run))[:1]]
+    for line, calls, behind in late_ranks.by_sums(run, lateness):
         late = milliseconds(int(behind * 1e6))
         if late != "0 ms":
             text = say(
                 "on average over all {calls} of {op}, {who} came {late} after the others",
                 calls=counted(calls, "call"),
                 op=line.op,
-                who=named(found.ranks),
+                who=named(lateness.ranks),
                 late=late,
             )
-            evidence.append(_at(run, found, line, text))
+            evidence.append(_at(run, lateness, line, text))
     return evidence[:3]
 
 
-def _wait(run: Run, found: LateRanks, line: WaitSite) -> Evidence:
+def _wait(run: Run, lateness: LateRanks, line: WaitSite) -> Evidence:
     times = late_ranks.sites(run)[line]
     most = max(times, key=lambda rank: times[rank].inside)
-    one = times[most]
+    wait = times[most]
     text = say(
         "{who} spent {seconds:.3g} s in {calls} of {op}, {longest:.3g} s in the longest",
         who=named([most]),
-        seconds=one.inside,
-        calls=counted(one.calls, "call"),
+        seconds=wait.inside,
+        calls=counted(wait.calls, "call"),
         op=line.op,
-        longest=one.longest,
+        longest=wait.longest,
     )
-    return _at(run, found, line, text)
+    return _at(run, lateness, line, text)
 
 
-def _at(run: Run, found: LateRanks, line: WaitSite, text: Text) -> Evidence:
-    return Evidence(standings_of(run).ranks[found.ranks[0]].ledger.path, 1, as_site(line.site), text)
+def _at(run: Run, lateness: LateRanks, line: WaitSite, text: Text) -> Evidence:
+    return Evidence(standings_of(run).ranks[lateness.ranks[0]].ledger.path, 1, as_site(line.site), text)

@@ -72,8 +72,8 @@ def read(run: Run) -> Iterator[Finding]:
 
 def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
     losers, missing = _losers(lost, guilty), _missing(own)
-    said = own.said(200) if own.inside else cut(own.text, 200)
-    error, where = quoted(said.rstrip(".")), place(own.site)
+    message = own.said(200) if own.inside else cut(own.text, 200)
+    error, where = quoted(message.rstrip(".")), place(own.site)
     if losers:
         verdict = say(
             "{who:capital} failed first, with {error} at {where}; an exception in the job's own code; {losers} lost the connection.",
@@ -125,14 +125,14 @@ def _is_own(failure: Failed) -> bool:
 
 def _missing(failure: Failed) -> str:
     """Return the package that is not installed, if the exception says so; a part of a package that is there is a matter of versions."""
-    said = _ABSENT.match(failure.message) if failure.type.rpartition(".")[2] == "ModuleNotFoundError" else None
-    return said["module"] if said is not None else ""
+    match = _ABSENT.match(failure.message) if failure.type.rpartition(".")[2] == "ModuleNotFoundError" else None
+    return match["module"] if match is not None else ""
 
 
 def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
     """Return the ranks that printed it; if that is not known, the rank that the launcher names as the first to fail."""
-    told = sorted(set(ranks_of(alike)))
-    return told or root_cause(failure.text for failure in lost)
+    ranks = sorted(set(ranks_of(alike)))
+    return ranks or root_cause(failure.text for failure in lost)
 
 
 def _losers(lost: List[Failed], guilty: List[int]) -> Optional[Text]:

@@ -57,8 +57,9 @@ RULE = Rule(
 
 def check(run: Run) -> "Iterator[Finding | Undecided]":
     """Compare the digests that the ranks wrote before the wrap that failed."""
-    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None and re.search(_ZERO, match.failure.text)]
-    if not found:
+    of_ranks = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    failures = [failure for failure in of_ranks if re.search(_ZERO, failure.text)]
+    if not failures:
         yield from by_text(RULE, run)
         return
     firsts = [(process.rank, process.first(schema.Wrap)) for process in run.processes if process.rank is not None]
@@ -70,7 +71,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         yield from by_text(RULE, run)
         return
     expected = run.expected or len(wraps)
-    evidence = [failed(failure) for failure in found[:2]]
+    evidence = [failed(failure) for failure in failures[:2]]
     for rank, call in wraps:
         digest = call.begin.placement.digest if call.begin.placement else say("unknown")
         evidence.append(shown(call, say("rank {rank}: digest {digest}", rank=rank, digest=digest)))
@@ -85,8 +86,8 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
             parameters=_parameters([call for _, call in wraps]),
         ),
         evidence=first_of(evidence),
-        when=found[0].when,
-        explains=found,
+        when=failures[0].when,
+        explains=failures,
     )
 
 

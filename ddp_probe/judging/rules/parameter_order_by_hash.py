@@ -40,9 +40,9 @@ def check(run: Run) -> Iterator[Finding]:
     if len(groups) > 1:
         firsts = [group[0] for group in groups.values()]
         same_names = [reordered(run, firsts[0], other) for other in firsts[1:]]
-        same = all(alike(firsts[0], other) if found is None else found for found, other in zip(same_names, firsts[1:]))
+        same = all(alike(firsts[0], other) if verdict is None else verdict for verdict, other in zip(same_names, firsts[1:]))
         if same and _seeds_differ(firsts):
-            yield _found(run, wraps, firsts, HIGH if all(found is not None for found in same_names) else MEDIUM)
+            yield _found(run, wraps, firsts, HIGH if all(verdict is not None for verdict in same_names) else MEDIUM)
     for match in list(told(RULE, run))[:1]:
         yield RULE.found(
             ranks=[],

@@ -28,49 +28,49 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the rank that does not come to its half if it is in no call itself; else both ranks of the pair."""
-    found = of_kind(run, PEER)
+    split = of_kind(run, PEER)
     if not only_waits(run):
         return
-    if found is None:
+    if split is None:
         yield from _apart(run)
         return
-    other = _other_half(run, found)
+    other = _other_half(run, split)
     half = ""
     if other is not None:
         where = standings_of(run).ranks[other].where()
         half = say(" Rank {rank} is {where}: one of them may name the wrong rank.", rank=other, where=where)
     match = say(
         "Match the {call} of rank {here} with a call on rank {there}, or remove it; both need the same number of calls, in the same order.",
-        call=found.what,
-        here=spans(found.here),
-        there=spans(found.there),
+        call=split.what,
+        here=spans(split.here),
+        there=spans(split.there),
     )
     yield RULE.found(
-        ranks=found.blame,
+        ranks=split.blame,
         verdict=say(
             "{waiting:capital}; {absent}.{departed}{half}{doubt}",
-            waiting=waiting(run, found),
-            absent=absent(run, found),
-            departed=departed(found),
+            waiting=waiting(run, split),
+            absent=absent(run, split),
+            departed=departed(split),
             half=half,
-            doubt=doubt(run, found),
+            doubt=doubt(run, split),
         ),
-        evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
-        when=found.when,
-        remedy=joined([_look_first(run, found), match]),
+        evidence=[*evidence(run, split), *([stands(run, other)] if other is not None else [])],
+        when=split.when,
+        remedy=joined([_look_first(run, split), match]),
         explains=explained(run),
     )
 
 
-def _look_first(run: Run, found: Split) -> str:
+def _look_first(run: Run, split: Split) -> str:
     """Begin the remedy with the place of a rank that is in no call: it may be stuck there."""
-    other = standings_of(run).ranks.get(found.there[0])
+    other = standings_of(run).ranks.get(split.there[0])
     own = other.own if other is not None and other.inside is None and other.left is None else None
     if own is None:
         return ""
     return say(
         "Find out why rank {rank} stays at {where}. If it should be there, it lacks a call.",
-        rank=found.there[0],
+        rank=split.there[0],
         where=place(own.site),
     )
 
@@ -78,9 +78,9 @@ def _look_first(run: Run, found: Split) -> str:
 def _apart(run: Run) -> Iterator[Finding]:
     """Name the pairs of which each rank is in the other's half for long: the ledgers agree, so it is something that they do not hold."""
     seen = standings_of(run)
-    for rank, one in seen.ranks.items():
-        peer = seen.ranks.get(one.inside.peer) if one.inside is not None and one.inside.op in SENDS else None
-        if peer is None or not _is_half(peer, one) or min(one.lasted(), peer.lasted()) < seen.patience:
+    for rank, standing in seen.ranks.items():
+        peer = seen.ranks.get(standing.inside.peer) if standing.inside is not None and standing.inside.op in SENDS else None
+        if peer is None or not _is_half(peer, standing) or min(standing.lasted(), peer.lasted()) < seen.patience:
             continue
         yield RULE.found(
             ranks=sorted((rank, peer.rank)),
@@ -88,13 +88,13 @@ def _apart(run: Run) -> Iterator[Finding]:
                 "Rank {rank} is {where}; rank {peer} is {peer_where}. The two calls match, and both ranks have been in them for {seconds:.0f} s: "
                 "either their tags differ, which ledgers do not record, or the two ranks cannot reach each other.",
                 rank=rank,
-                where=one.where(),
+                where=standing.where(),
                 peer=peer.rank,
                 peer_where=peer.where(),
-                seconds=min(one.lasted(), peer.lasted()),
+                seconds=min(standing.lasted(), peer.lasted()),
             ),
             evidence=[stands(run, rank), stands(run, peer.rank)],
-            when=max(one.since(), peer.since()),
+            when=max(standing.since(), peer.since()),
             remedy=say("Give both calls the same tag. If the tags are equal, check whether the two ranks can reach each other."),
             explains=explained(run),
             confidence=MEDIUM,
@@ -109,11 +109,11 @@ def _is_half(receiver: Standing, sender: Standing) -> bool:
     return one.peer == sender.rank and one.seq == other.seq and one.group is not None and other.group is not None and one.group.id == other.group.id
 
 
-def _other_half(run: Run, found: Split) -> Optional[int]:
+def _other_half(run: Run, split: Split) -> Optional[int]:
     """Return a rank that waits to send to the receiver, or to receive from the sender."""
     for rank, standing in standings_of(run).ranks.items():
         inside = standing.inside
-        waits = inside is not None and inside.op in PAIRED and inside.peer in found.here and rank not in found.there
-        if inside is not None and waits and (inside.op in SENDS) != (found.what in SENDS):
+        waits = inside is not None and inside.op in PAIRED and inside.peer in split.here and rank not in split.there
+        if inside is not None and waits and (inside.op in SENDS) != (split.what in SENDS):
             return rank
     return None

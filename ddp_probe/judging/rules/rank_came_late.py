@@ -30,7 +30,7 @@ class Late(NamedTuple):
     @property
     def waited(self) -> float:
         """Return for how long the others waited."""
-        return max(one.lasted() for one in self.here)
+        return max(standing.lasted() for standing in self.here)
 
 
 class Before(NamedTuple):
@@ -85,16 +85,18 @@ def before(standing: Standing) -> Before:
     """Return what a rank did between its call before and this one."""
     stop = _stopped(standing)
     entered = stop.entered_ns if stop is not None else 0
-    calls = [one for one in standing.process.whole_ledger().records if one.entered_ns < entered and not one.is_open]
-    phases = [one for one in standing.ledger.phases if not one.is_open and one.entered_ns < entered]
-    steps = [one.left_ns for one in phases if one.name == BACKWARD]
-    since = max([one.left_ns for one in calls] + steps, default=0)
-    names = tuple(one.name for one in phases if one.entered_ns >= since and (one.left_ns - one.entered_ns) * _PART > entered - since)
+    records = standing.process.whole_ledger().records
+    calls = [record for record in records if record.entered_ns < entered and not record.is_open]
+    phases = [phase for phase in standing.ledger.phases if not phase.is_open and phase.entered_ns < entered]
+    steps = [phase.left_ns for phase in phases if phase.name == BACKWARD]
+    since = max([call.left_ns for call in calls] + steps, default=0)
+    after = [phase for phase in phases if phase.entered_ns >= since]
+    names = tuple(phase.name for phase in after if (phase.left_ns - phase.entered_ns) * _PART > entered - since)
     start = standing.wall(since) if since else standing.wall(entered)
-    for told in reversed(standing.process.calls(schema.HangSuspected)):
-        if start <= told.when <= standing.wall(entered):
-            site = job_line(main_frames(told.begin.threads))
-            return Before(start, names, site, told.at, told.when)
+    for suspected in reversed(standing.process.calls(schema.HangSuspected)):
+        if start <= suspected.when <= standing.wall(entered):
+            site = job_line(main_frames(suspected.begin.threads))
+            return Before(start, names, site, suspected.at, suspected.when)
     return Before(start, names)
 
 
@@ -112,28 +114,28 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks that came late, when, and what they did until then."""
-    found = late(run)
-    if found is None or not only_waits(run):
+    lateness_of = late(run)
+    if lateness_of is None or not only_waits(run):
         return
-    first, last = found.here[0], found.there[0]
-    done, ranks = before(last), [standing.rank for standing in found.there]
+    first, last = lateness_of.here[0], lateness_of.there[0]
+    done, ranks = before(last), [standing.rank for standing in lateness_of.there]
     lateness = say(
         "{who:capital} waited {stop} for {seconds:.1f} s and gave up at {gave_up}; {late} arrived there at {came}, {too_late:.1f} s too late.",
-        who=named([standing.rank for standing in found.here]),
+        who=named([standing.rank for standing in lateness_of.here]),
         stop=first.where(),
-        seconds=found.waited,
-        gave_up=clock(found.gave_up),
+        seconds=lateness_of.waited,
+        gave_up=clock(lateness_of.gave_up),
         late=named(ranks),
-        came=clock(found.came),
-        too_late=found.came - found.gave_up,
+        came=clock(lateness_of.came),
+        too_late=lateness_of.came - lateness_of.gave_up,
     )
     first_stop = say("{who} gave up {stop}", who=named([first.rank]), stop=_where(first))
     last_stop = say("{who} arrived late, and was {stop}", who=named([last.rank]), stop=_where(last))
     yield RULE.found(
         ranks=ranks,
-        verdict=joined([lateness, _until_then(done, last, found)]),
+        verdict=joined([lateness, _until_then(done, last, lateness_of)]),
         evidence=[_stop(first, first_stop), _stop(last, last_stop), *_seen(done, last)],
-        when=found.gave_up,
+        when=lateness_of.gave_up,
         remedy=say(
             "Share the work of {who} among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
             who=named(ranks),
@@ -142,13 +144,13 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _until_then(done: Before, standing: Standing, found: Late) -> str:
+def _until_then(done: Before, standing: Standing, came_late: Late) -> str:
     """Say what a rank did before it came."""
     places: List[str] = [spoken_name(name) for name in done.phases]
     if done.site is not None:
         places.append(say("its own code{where}{within}", where=at(done.site), within=within(done.site.function)))
     who = named([standing.rank])
-    seconds = found.came - done.since
+    seconds = came_late.came - done.since
     if not places:
         return say("Until then {who} made no call of torch.distributed for {seconds:.1f} s.", who=who, seconds=seconds)
     return say(

@@ -30,31 +30,31 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks that do not run, how that is known, and who waits."""
-    found = of_kind(run, HALTED)
-    if found is None or not only_waits(run):
+    split = of_kind(run, HALTED)
+    if split is None or not only_waits(run):
         return
     standings = standings_of(run)
     how = halted(run, standings)
     stopped = [
-        say("{who} {how}, {stop}", who=named([rank]), how=how[rank], stop=standings.ranks[rank].where()) for rank in found.there if rank in how
+        say("{who} {how}, {stop}", who=named([rank]), how=how[rank], stop=standings.ranks[rank].where()) for rank in split.there if rank in how
     ]
-    running = [standings.ranks[rank].process.pid for rank in found.there if rank in run.running]
+    running = [standings.ranks[rank].process.pid for rank in split.there if rank in run.running]
     pids = " ".join(str(pid) for pid in running if pid > 0)
     go_on = say("Let it continue: {command}.", command=quoted("kill -CONT %s" % pids)) if pids else ""
     find_out = say(
         "Find out who stopped {who}: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
-        who=named(found.there),
+        who=named(split.there),
     )
     yield RULE.found(
-        ranks=found.blame,
+        ranks=split.blame,
         verdict=say(
             "{stopped:capital}; {waiting}.{doubt}",
             stopped=listed(stopped, 4),
-            waiting=waiting(run, found),
-            doubt=doubt(run, found),
+            waiting=waiting(run, split),
+            doubt=doubt(run, split),
         ),
-        evidence=evidence(run, found),
-        when=found.when,
+        evidence=evidence(run, split),
+        when=split.when,
         remedy=joined([go_on, find_out]),
         explains=explained(run),
         confidence=HIGH if pids else MEDIUM,

@@ -27,24 +27,24 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks that have left and those that wait."""
-    found = of_kind(run, LEFT)
-    if found is None:
+    split = of_kind(run, LEFT)
+    if split is None:
         return
-    gone = standings_of(run).ranks[found.there[0]]
-    left = before_it_left(found, gone)
+    gone = standings_of(run).ranks[split.there[0]]
+    left = before_it_left(split, gone)
     yield RULE.found(
-        ranks=found.blame,
+        ranks=split.blame,
         verdict=say(
             "{absent:capital}; {waiting}.{departure}{doubt}",
-            absent=absent(run, found),
-            waiting=waiting(run, found),
+            absent=absent(run, split),
+            waiting=waiting(run, split),
             departure=say(" {sentence}", sentence=left_sequence.told(left)) if left is not None else "",
-            doubt=doubt(run, found),
+            doubt=doubt(run, split),
         ),
-        evidence=sequence_evidence(run, left, evidence(run, found)),
-        when=min(found.when, gone.left.when if gone.left is not None else found.when),
-        remedy=_remedy(named(found.there), gone),
-        change=left_sequence.change(left if found.decided is not None else None),
+        evidence=sequence_evidence(run, left, evidence(run, split)),
+        when=min(split.when, gone.left.when if gone.left is not None else split.when),
+        remedy=_remedy(named(split.there), gone),
+        change=left_sequence.change(left if split.decided is not None else None),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
 

@@ -37,20 +37,20 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Name the missing ranks, their position, and the ranks that wait."""
-    found = of_kind(run, MISSING, UNKNOWN)
-    if found is None or not only_waits(run):
+    split = of_kind(run, MISSING, UNKNOWN)
+    if split is None or not only_waits(run):
         return
-    if found.kind == UNKNOWN:
-        yield _undecided(run, found)
+    if split.kind == UNKNOWN:
+        yield _undecided(run, split)
         return
-    left = found.sequence
-    both = both_blamed(found)
-    departure = departed(found)
+    left = split.sequence
+    both = both_blamed(split)
+    departure = departed(split)
     if both and not (left is not None and left.fewer):
         departure = say(" Each waits for the other; the logs do not show which of them is wrong.")
     by_loader = left is None or (left.made is not None and left.made.ends_loader)
-    ended, batches = _out_of_batches(run, found) if by_loader else ([], 0)
-    passes = 0 if ended or (left is not None and left.holds_back) else _unequal_passes(run, found)
+    ended, batches = _out_of_batches(run, split) if by_loader else ([], 0)
+    passes = 0 if ended or (left is not None and left.holds_back) else _unequal_passes(run, split)
     short = ended
     if ended:
         departure = say(
@@ -59,42 +59,42 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
             batches=batches,
         )
     elif passes:
-        guilty, why = unequal(found.there, found.here)
-        found, both = found._replace(blame=tuple(guilty)), bool(set(guilty) & set(found.here))
+        guilty, why = unequal(split.there, split.here)
+        split, both = split._replace(blame=tuple(guilty)), bool(set(guilty) & set(split.here))
         departure = say(
             " All of them have begun {passes}: {why}.",
             passes=counted(passes, "backward pass", "backward passes"),
             why=why,
         )
     elif both:
-        short, loop_ended = _out_of_the_loop(run, found)
+        short, loop_ended = _out_of_the_loop(run, split)
         departure = loop_ended or departure
-    if found.decided is not None and not ended and not passes:
-        yield _by_decision(run, found, found.decided)
+    if split.decided is not None and not ended and not passes:
+        yield _by_decision(run, split, split.decided)
         return
-    ways = _ways(run, found)
-    parting = _parts(found, *ways) if ways is not None and not short else ""
-    stands = not short and _stands(run, found)
-    unknown = not short and not stands and bool(found.there) and all(_unknown_end(run, rank) for rank in found.there)
-    no_last_line = say(" {who:capital} left no last line: it is not known whether it ended there.", who=named(found.there))
-    remedy, cause = _remedy(run, found, ways), "rank_stopped_participating" if stands or unknown else ""
+    ways = _ways(run, split)
+    parting = _parts(split, *ways) if ways is not None and not short else ""
+    stands = not short and _stands(run, split)
+    unknown = not short and not stands and bool(split.there) and all(_unknown_end(run, rank) for rank in split.there)
+    no_last_line = say(" {who:capital} left no last line: it is not known whether it ended there.", who=named(split.there))
+    remedy, cause = _remedy(run, split, ways), "rank_stopped_participating" if stands or unknown else ""
     if short:
         remedy, cause = _EVEN, "uneven_batches"
     elif passes:
         remedy = UNEQUAL
     yield RULE.found(
-        ranks=short or found.blame,
+        ranks=short or split.blame,
         verdict=say(
             "{waiting:capital}; {absent}.{departure}{parting}{doubt}{lost}",
-            waiting=waiting(run, found),
-            absent=absent(run, found),
+            waiting=waiting(run, split),
+            absent=absent(run, split),
             departure=departure,
             parting=parting,
-            doubt=doubt(run, found),
+            doubt=doubt(run, split),
             lost=no_last_line if unknown else "",
         ),
-        evidence=evidence(run, found),
-        when=found.when,
+        evidence=evidence(run, split),
+        when=split.when,
         remedy=remedy,
         explains=explained(run),
         confidence=MEDIUM if unknown or (both and not ended) or _by_balance(left) else HIGH,
@@ -107,29 +107,30 @@ def _by_balance(left: Optional[SequenceParting]) -> bool:
     return left is not None and bool(left.fewer) and len(left.ranks) == len(left.others)
 
 
-def _by_decision(run: Run, found: Split, left: SequenceParting) -> Finding:
+def _by_decision(run: Run, split: Split, left: SequenceParting) -> Finding:
     """Return the wait with the statement at which the ranks parted before it."""
     return RULE.found(
-        ranks=found.blame,
+        ranks=split.blame,
         verdict=say(
             "{departure} {waiting:capital}; {absent}.{doubt}",
             departure=left_sequence.told(left),
-            waiting=waiting(run, found),
-            absent=absent(run, found),
-            doubt=doubt(run, found),
+            waiting=waiting(run, split),
+            absent=absent(run, split),
+            doubt=doubt(run, split),
         ),
-        evidence=sequence_evidence(run, left, evidence(run, found)),
-        when=found.when,
+        evidence=sequence_evidence(run, left, evidence(run, split)),
+        when=split.when,
         change=left_sequence.change(left),
         explains=explained(run),
         confidence=HIGH if left.decision is not None and left.decision.is_sure else MEDIUM,
     )
 
 
-def _stands(run: Run, found: Split) -> bool:
+def _stands(run: Run, split: Split) -> bool:
     """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
-    those = [standings_of(run).ranks[rank] for rank in found.there]
-    return all(one.waits_for_data or (_is_free(one) and not one.in_backward and not waits_in_torch(one)) for one in those)
+    those = [standings_of(run).ranks[rank] for rank in split.there]
+    outside = [standing for standing in those if not standing.waits_for_data]
+    return all(_is_free(standing) and not standing.in_backward and not waits_in_torch(standing) for standing in outside)
 
 
 def _is_free(standing: Standing) -> bool:
@@ -137,13 +138,13 @@ def _is_free(standing: Standing) -> bool:
     return standing.inside is None and (standing.own is not None or standing.holds_gil)
 
 
-def _ways(run: Run, found: Split) -> Optional[Tuple[Site, Site]]:
+def _ways(run: Run, split: Split) -> Optional[Tuple[Site, Site]]:
     """Return the lines of one function at which the ways of a missing and a waiting rank part, if the finding does not name both as it is."""
-    if not found.there:
+    if not split.there:
         return None
-    missing, waiting_rank = standings_of(run).ranks[found.there[0]], standings_of(run).ranks[found.here[0]]
+    missing, waiting_rank = standings_of(run).ranks[split.there[0]], standings_of(run).ranks[split.here[0]]
     ways = parting_lines(missing, waiting_rank)
-    sites = [one.site for one in (missing, waiting_rank)]
+    sites = [standing.site for standing in (missing, waiting_rank)]
     if ways is None or [place(way) for way in ways] == [place(site) for site in sites]:
         return None
     # A framework's loop that calls the model and its backward shows nothing of the job; a job that is installed stays its own.
@@ -151,11 +152,11 @@ def _ways(run: Run, found: Split) -> Optional[Tuple[Site, Site]]:
     return None if foreign(ways[0].file) and (package(ways[0].file) or "?") not in packages else ways
 
 
-def _parts(found: Split, missing: Site, waiting_line: Site) -> str:
+def _parts(split: Split, missing: Site, waiting_line: Site) -> str:
     lines = {
-        "there": named(found.there),
+        "there": named(split.there),
         "missing": place(missing),
-        "here": named(found.here),
+        "here": named(split.here),
         "waiting": place(waiting_line),
     }
     if missing.function and not missing.function.startswith("<"):
@@ -167,8 +168,8 @@ def _parts(found: Split, missing: Site, waiting_line: Site) -> str:
     return say(" There their ways part: {there} {there:is|are} at {missing}, and {here} at {waiting}.", **lines)
 
 
-def _remedy(run: Run, found: Split, ways: Optional[Tuple[Site, Site]]) -> str:
-    guilty, who = standings_of(run).ranks[found.there[0]], named(found.there)
+def _remedy(run: Run, split: Split, ways: Optional[Tuple[Site, Site]]) -> str:
+    guilty, who = standings_of(run).ranks[split.there[0]], named(split.there)
     if guilty.waits_for_data:
         return say(
             "Look at what the dataset of {who} reads for this batch{where}: a file, a pipe, a lock, the network. "
@@ -185,36 +186,36 @@ def _remedy(run: Run, found: Split, ways: Optional[Tuple[Site, Site]]) -> str:
             command=command("attach", str(guilty.process.pid)),
             who=who,
         )
-    if _stands(run, found):
+    if _stands(run, split):
         return say(
             "Find out what {who} does{where}, and why it takes this long or does not end: a loop, a lock, a file, the network.",
             who=who,
             where=at(guilty.site),
         )
-    missing, waits_at = guilty.site, standings_of(run).ranks[found.here[0]].site
+    missing, waits_at = guilty.site, standings_of(run).ranks[split.here[0]].site
     if ways is not None:
         missing, waits_at = ways
     return say(
         "Compare the path of {there}{missing} with that of {here}{waiting}: all ranks need the same calls, and the same number of batches.",
         there=who,
         missing=at(missing),
-        here=named(found.here),
+        here=named(split.here),
         waiting=at(waits_at),
     )
 
 
-def _unequal_passes(run: Run, found: Split) -> int:
+def _unequal_passes(run: Run, split: Split) -> int:
     ranks = standings_of(run).ranks
-    return exchanged_unequally([ranks[rank] for rank in found.there], [ranks[rank] for rank in found.here])
+    return exchanged_unequally([ranks[rank] for rank in split.there], [ranks[rank] for rank in split.here])
 
 
-def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
+def _out_of_batches(run: Run, split: Split) -> Tuple[List[int], int]:
     """Return the side whose DataLoaders ended when the other side's gave a batch, and how many it had taken.
 
     The ledger counts over all loaders and epochs together: only what all got when they asked for the same time can be compared.
     """
     ranks = standings_of(run).ranks
-    for short, long in ((found.here, found.there), (found.there, found.here)):
+    for short, long in ((split.here, split.there), (split.there, split.here)):
         ended = {ranks[rank].batches() for rank in short}
         going_on = {ranks[rank].batches() for rank in long}
         taken = {count for count, _ in ended}
@@ -223,9 +224,9 @@ def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
     return [], 0
 
 
-def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
+def _out_of_the_loop(run: Run, split: Split) -> Tuple[List[int], str]:
     """Return the side that has left the loop in which the other side is in backward, after fewer backward passes, and say so."""
-    for gone, still in ((found.here, found.there), (found.there, found.here)):
+    for gone, still in ((split.here, split.there), (split.there, split.here)):
         ranks = standings_of(run).ranks
         passes = max(ranks[rank].times(BACKWARD) for rank in gone)
         if not all(ranks[rank].in_backward and ranks[rank].times(BACKWARD) > passes for rank in still):
@@ -244,17 +245,17 @@ def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
     return [], ""
 
 
-def _undecided(run: Run, found: Split) -> Undecided:
-    parts = [waiting(run, found)]
-    parts += [absent(run, found)] if found.there else []
-    if not found.unknown and not found.is_sure:
+def _undecided(run: Run, split: Split) -> Undecided:
+    parts = [waiting(run, split)]
+    parts += [absent(run, split)] if split.there else []
+    if not split.unknown and not split.is_sure:
         parts.append(say("it is not known whether they had waited long when they were ended"))
     return RULE.undecided(
-        say("{parts:capital}.{doubt}", parts=listed(parts, by="; "), doubt=doubt(run, found)),
+        say("{parts:capital}.{doubt}", parts=listed(parts, by="; "), doubt=doubt(run, split)),
         explains=explained(run),
         then=say(
             "Look where {who} is: {stacks}, or {look}, while it hangs.",
-            who=named(found.unknown or found.there),
+            who=named(split.unknown or split.there),
             stacks=command("stacks"),
             look=command("attach"),
         ),

@@ -218,7 +218,7 @@ def _silent(pids: Dict[int, int]) -> Text:
 
 def _waited(run: Run) -> "List[_Wait]":
     """Return the ranks that timed out in init_process_group, or still wait there after the time of DDP_PROBE_HANG_AFTER."""
-    found: List[_Wait] = []
+    waits: List[_Wait] = []
     failures: Dict[Optional[int], List[Failed]] = {}
     for failure in run.failures:
         failures.setdefault(failure.rank, []).append(failure)
@@ -227,11 +227,11 @@ def _waited(run: Run) -> "List[_Wait]":
         if call is None or process.rank is None:
             continue
         if run.waited_in(process, call) > standings_of(run).patience:
-            found.append((process, call, []))
+            waits.append((process, call, []))
             continue
         if call.failure is None:
             continue
         text = call.failure.message
         if _MISSED.search(text) and not _MASTER.search(text):
-            found.append((process, call, [failure for failure in failures.get(process.rank, []) if call in failure.calls]))
-    return found
+            waits.append((process, call, [failure for failure in failures.get(process.rank, []) if call in failure.calls]))
+    return waits

@@ -135,16 +135,16 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Report what torch compared; else the ranks that waited, where and since when, as that does not name the missing one."""
-    found = list(told(RULE, run))
-    if found:
-        first = found[0]
+    matched = list(told(RULE, run))
+    if matched:
+        first = matched[0]
         named_ranks = sorted({int(value) for name, value in first.found.groupdict().items() if name.startswith("rank") and value and len(value) < 8})
         yield RULE.found(
             ranks=named_ranks,
             verdict=say("{message} It was at {where}.", message=verdict_of(RULE, first), where=place(first.failure.site)),
-            evidence=first_of([failed(match.failure) for match in found]),
+            evidence=first_of([failed(match.failure) for match in matched]),
             when=first.failure.when,
-            explains=[match.failure for match in found],
+            explains=[match.failure for match in matched],
         )
         return
     waiting = [failure for failure in run.failures if failure.fatal and not failure.consequence and waited(failure)]
@@ -157,26 +157,26 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 def read(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Report what torch compared; else what the timeouts of the ranks tell when they are laid side by side."""
-    told = list(by_text(RULE, run, plain=True)) or list(_apart(run))
-    yield from told
-    for found in [] if told else timeouts(RULE, run):
-        verdict = _side_by_side(found)
+    by_words = list(by_text(RULE, run, plain=True)) or list(_apart(run))
+    yield from by_words
+    for notice in [] if by_words else timeouts(RULE, run):
+        verdict = _side_by_side(notice)
         if verdict:
-            failure = found.match.failure
+            failure = notice.match.failure
             yield RULE.found(
-                ranks=found.behind or found.silent if found.one_group else [],
+                ranks=notice.behind or notice.silent if notice.one_group else [],
                 verdict=verdict,
                 evidence=[failed(failure)],
                 when=float(failure.at.line),
-                explains=[one for one in run.failures if one.at.file == failure.at.file and waited(one)] or [failure],
+                explains=[other for other in run.failures if other.at.file == failure.at.file and waited(other)] or [failure],
                 confidence=LOW,
                 remedy=_STACKS,
             )
-        elif found.all_came and found.one_group and found.first:
+        elif notice.all_came and notice.one_group and notice.first:
             all_came = say(
                 "Ranks 0-{last} reached collective number {number} and enqueued others after it, but none completed it: none is missing.",
-                last=len(found.waits) - 1,
-                number=min(wait.number for wait in found.waits.values()),
+                last=len(notice.waits) - 1,
+                number=min(wait.number for wait in notice.waits.values()),
             )
             notices = matches(RULE._replace(printed=(Printed(WATCHDOG),)), run)
             yield RULE.undecided(all_came, [match.failure for match in notices], _PATH)
@@ -207,17 +207,17 @@ def _apart(run: Run) -> Iterator[Finding]:
         )
 
 
-def _side_by_side(found: Timeouts) -> Optional[Text]:
+def _side_by_side(notice: Timeouts) -> Optional[Text]:
     """Say how the ranks differ; nothing of the first collective, in which the path between them may be broken."""
-    waits = sorted(found.waits.items())
+    waits = sorted(notice.waits.items())
     numbers = {wait.number for _, wait in waits}
-    if not (found.first and found.one_group and waits) or min(numbers) < 2:
+    if not (notice.first and notice.one_group and waits) or min(numbers) < 2:
         return None
     rank, wait = max(waits, key=lambda item: item[1].number)
-    if found.behind:
+    if notice.behind:
         return say(
             "The ranks take different paths: {behind} had not enqueued number {number} ({op}), in which rank {rank} waits.",
-            behind=named(found.behind),
+            behind=named(notice.behind),
             number=wait.number,
             op=wait.op,
             rank=rank,
@@ -233,10 +233,10 @@ def _side_by_side(found: Timeouts) -> Optional[Text]:
             number=wait.number,
             op=wait.op,
         )
-    if found.silent:
+    if notice.silent:
         return say(
             "The ranks take different paths: {silent} {silent:is|are} missing, while {who} {who:waits|wait} in number {number} ({op}).",
-            silent=named(found.silent),
+            silent=named(notice.silent),
             who=named([waiting for waiting, _ in waits]),
             number=wait.number,
             op=wait.op,
@@ -292,6 +292,6 @@ def _abort(run: Run, process: LoggedProcess) -> Text:
     )
 
 
-def _members(known: List[int]) -> Text:
+def _members(members: List[int]) -> Text:
     """Name the ranks that can have disagreed; one alone cannot, so the others have left no file."""
-    return named(known) if len(known) > 1 else say("the ranks")
+    return named(members) if len(members) > 1 else say("the ranks")

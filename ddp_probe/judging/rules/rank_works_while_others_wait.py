@@ -29,11 +29,11 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Warn while it works; once the others have given up, it is what ended the job."""
-    found = of_kind(run, WORKING)
-    if found is None or not only_waits(run):
+    split = of_kind(run, WORKING)
+    if split is None or not only_waits(run):
         return
     lost = explained(run)
-    there = [standings_of(run).ranks[rank] for rank in found.there]
+    there = [standings_of(run).ranks[rank] for rank in split.there]
     loops = [one for one in there if one.own is not None and not one.own.task]
     moving = [one for one in there if not one.is_working]
     moved = ""
@@ -45,20 +45,20 @@ def check(run: Run) -> Iterator[Finding]:
         )
     share = say(
         "Share the work of {who} among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
-        who=named(found.there),
+        who=named(split.there),
     )
     in_a_loop = say("If that line is in a loop that waits for something, look at what it waits for.") if loops else ""
     yield RULE.found(
-        ranks=found.blame,
+        ranks=split.blame,
         verdict=say(
             "{absent:capital}; {waiting}.{moved}{doubt}",
-            absent=absent(run, found),
-            waiting=waiting(run, found),
+            absent=absent(run, split),
+            waiting=waiting(run, split),
             moved=moved,
-            doubt=doubt(run, found),
+            doubt=doubt(run, split),
         ),
-        evidence=evidence(run, found),
-        when=found.when,
+        evidence=evidence(run, split),
+        when=split.when,
         remedy=joined([share, in_a_loop]),
         explains=lost,
         severity=ERROR if lost else WARNING,

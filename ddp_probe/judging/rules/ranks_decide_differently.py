@@ -25,15 +25,15 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name who left, after which entry, and the statement that decided."""
-    found = of_kind(run, DECIDED)
-    left = found.sequence if found is not None else None
-    if found is None or left is None or not only_waits(run):
+    split = of_kind(run, DECIDED)
+    left = split.sequence if split is not None else None
+    if split is None or left is None or not only_waits(run):
         return
     yield RULE.found(
-        ranks=found.blame,
-        verdict=say("{departure}{doubt}", departure=left_sequence.told(left), doubt=doubt(run, found)),
-        evidence=sequence_evidence(run, left, evidence(run, found) if found.here else []),
-        when=found.when,
+        ranks=split.blame,
+        verdict=say("{departure}{doubt}", departure=left_sequence.told(left), doubt=doubt(run, split)),
+        evidence=sequence_evidence(run, left, evidence(run, split) if split.here else []),
+        when=split.when,
         change=[*left_sequence.change(left), *decided_values.watch_it(run, left)],
         explains=[*explained(run), *aborted(run)],
         confidence="high" if left.is_sure and (left.decision is None or left.decision.is_sure) else MEDIUM,

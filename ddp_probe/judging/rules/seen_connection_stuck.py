@@ -60,29 +60,29 @@ def check(run: Run) -> Iterator[Finding]:
     yield found(RULE, guilty, rest, how, confidence=MEDIUM if sure else LOW)
 
 
-def _stuck(one: Stance, ends: Dict[Tuple[int, int], Tuple[int, int]]) -> Iterator[_Stuck]:
-    for (peer, port), same in one.connections().items():
+def _stuck(stance: Stance, ends: Dict[Tuple[int, int], Tuple[int, int]]) -> Iterator[_Stuck]:
+    for (peer, port), same in stance.connections().items():
         other, unread = ends.get((int(peer.rpartition(":")[2]), port), (None, 0))
-        if other == one.rank or peer.startswith(_LOOPBACK) or unread:
+        if other == stance.rank or peer.startswith(_LOOPBACK) or unread:
             continue
         if same[0].asks:
-            asks = say("rank {rank} asks for a connection with {peer} and has no answer", rank=one.rank, peer=quoted(peer))
-            yield _Stuck(one, peer, other, asks)
+            asks = say("rank {rank} asks for a connection with {peer} and has no answer", rank=stance.rank, peer=quoted(peer))
+            yield _Stuck(stance, peer, other, asks)
         elif same[0].unsent and same[-1].unsent >= same[0].unsent:
             unsent = say(
                 "{count} bytes of rank {rank} to {peer} are not acknowledged by {other}",
                 count=same[-1].unsent,
-                rank=one.rank,
+                rank=stance.rank,
                 peer=quoted(peer),
                 other=named([other]) if other is not None else say("the other side"),
             )
-            yield _Stuck(one, peer, other, unsent)
+            yield _Stuck(stance, peer, other, unsent)
 
 
 def _ends(run: Run) -> Dict[Tuple[int, int], Tuple[int, int]]:
     """Return the rank and its unread bytes by the ports of a connection, its own first."""
-    found: Dict[Tuple[int, int], Tuple[int, int]] = {}
-    for one in stances(run):
-        for (peer, port), same in one.connections().items():
-            found[port, int(peer.rpartition(":")[2])] = one.rank, min(each.unread for each in same)
-    return found
+    ends: Dict[Tuple[int, int], Tuple[int, int]] = {}
+    for stance in stances(run):
+        for (peer, port), same in stance.connections().items():
+            ends[port, int(peer.rpartition(":")[2])] = stance.rank, min(connection.unread for connection in same)
+    return ends

@@ -32,13 +32,14 @@ RULE = Rule(
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks in the rarer call; all, if none is rarer."""
     inside = waiting(run)
-    names = Counter("send or recv" if one.operation in _PAIRED else one.operation for one in inside if one.operation not in _UNTOLD)
+    operations = [stance.operation for stance in inside if stance.operation not in _UNTOLD]
+    names = Counter("send or recv" if operation in _PAIRED else operation for operation in operations)
     if len(names) < 2 or others(run) or len(inside) < len(stances(run)):
         return
     usual, most = names.most_common(1)[0]
-    tie = sum(count == most for count in names.values()) > 1 or any(one.operation in _UNEVEN for one in inside)
-    guilty: List[int] = [one.rank for one in inside if tie or (one.operation != usual and one.operation not in _UNTOLD)]
-    chosen = [one for one in inside if one.rank in guilty]
-    rest = [one for one in inside if one.rank not in guilty]
+    tie = sum(count == most for count in names.values()) > 1 or any(stance.operation in _UNEVEN for stance in inside)
+    guilty: List[int] = [stance.rank for stance in inside if tie or (stance.operation != usual and stance.operation not in _UNTOLD)]
+    chosen = [stance for stance in inside if stance.rank in guilty]
+    rest = [stance for stance in inside if stance.rank not in guilty]
     how = say(" (each waits for the others, and stacks do not show which is wrong)") if tie else ""
     yield found(RULE, chosen, rest, how, confidence=LOW)

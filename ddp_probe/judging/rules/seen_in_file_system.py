@@ -22,7 +22,8 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks in state D, and the files that they have open."""
-    guilty = [one for one in stances(run) if len(one.states) > 1 and set(one.states) == {DISK} and not one.moved()]
+    on_disk = [stance for stance in stances(run) if len(stance.states) > 1 and set(stance.states) == {DISK}]
+    guilty = [stance for stance in on_disk if not stance.moved()]
     if not guilty:
         return
     last = guilty[0].last

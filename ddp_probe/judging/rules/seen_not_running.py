@@ -22,12 +22,12 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks that do not run, and the places of the others."""
-    stopped = [one for one in stances(run) if one.last.state in NOT_RUNNING]
-    gone = [one for one in stances(run) if one.last.state in GONE]
+    stopped = [stance for stance in stances(run) if stance.last.state in NOT_RUNNING]
+    gone = [stance for stance in stances(run) if stance.last.state in GONE]
     guilty = gone or stopped
     if not guilty or len(gone) == len(stances(run)):
         return
-    kills = max((one.last.system.oom_kills or 0 for one in stances(run) if one.last.system is not None), default=0)
+    kills = max((stance.last.system.oom_kills or 0 for stance in stances(run) if stance.last.system is not None), default=0)
     killed = ""
     if gone and kills:
         killed = say(
@@ -37,7 +37,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield found(
         RULE,
         guilty,
-        waiting(run) or [one for one in stances(run) if one.stands and one not in guilty],
+        waiting(run) or [stance for stance in stances(run) if stance.stands and stance not in guilty],
         killed,
         remedy=_find_the_end(gone) if gone else _continue(stopped),
         # If nobody waits for one that is gone, the job may be at its beginning, or coming to its end.

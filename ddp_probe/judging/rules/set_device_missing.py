@@ -98,10 +98,11 @@ def _change(use: card_use.CardUse) -> change.Change:
     """Set the card before the first collective, which uses the current card."""
     group = use.process.first(schema.InitProcessGroup)
     site = group.site if group is not None else use.call.site
-    known = next((each for each in ACCELERATORS if use.kind in each.device_types and each.modules), None)
-    module = known.modules[0] if known is not None else "torch"
+    plugins = [accelerator for accelerator in ACCELERATORS if accelerator.modules]
+    plugin = next((plugin for plugin in plugins if use.kind in plugin.device_types), None)
+    module = plugin.modules[0] if plugin is not None else "torch"
     text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (
-        module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % use.kind
+        module if plugin is not None and "%s:set_device" % module in plugin.set_device else "torch.%s" % use.kind
     )
     return [
         change.Lines(site, (text,), ("os", module)),

@@ -89,13 +89,13 @@ _DECIDES = say(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find exceptions that say so; batches are not in the events."""
-    found = [match for match in told(RULE, run) if match.printed in (RULE.printed[0], RULE.printed[-1])]
-    if not found:
+    matched = [match for match in told(RULE, run) if match.printed in (RULE.printed[0], RULE.printed[-1])]
+    if not matched:
         return
-    failure = found[0].failure
+    failure = matched[0].failure
     where = place(failure.site)
     verdict = say("The ranks gather tensors of different shapes at {where}: their last batches differ in length.", where=where)
-    if found[0].printed is RULE.printed[0]:  # By DDP's join.
+    if matched[0].printed is RULE.printed[0]:  # By DDP's join.
         verdict = say(
             "One rank ran out of batches before the others, which were at {where}; each of them got this message.",
             where=where,
@@ -103,23 +103,23 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[],
         verdict=verdict,
-        evidence=first_of([failed(match.failure) for match in found]),
+        evidence=first_of([failed(match.failure) for match in matched]),
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
     )
 
 
 def read(run: Run) -> Iterator[Finding]:
     """Use what torch says; else a timeout of one element, which is a loss, a count or a flag that each rank reduces once a step."""
-    found = list(by_text(RULE, run, plain=True))
-    yield from found
-    for one in [] if found else timeouts(RULE, run):
-        if _one_element(one):
-            failure = one.match.failure
+    by_words = list(by_text(RULE, run, plain=True))
+    yield from by_words
+    for notice in [] if by_words else timeouts(RULE, run):
+        if _one_element(notice):
+            failure = notice.match.failure
             given_up = [other for other in run.failures if other.at.file == failure.at.file and waited(other)]
             yield RULE.found(
-                ranks=one.silent,
-                verdict=_waits_for_the_silent(one),
+                ranks=notice.silent,
+                verdict=_waits_for_the_silent(notice),
                 evidence=[failed(failure)],
                 when=float(failure.at.line),
                 explains=given_up or [failure],
@@ -128,10 +128,10 @@ def read(run: Run) -> Iterator[Finding]:
             )
 
 
-def _waits_for_the_silent(one: Timeouts) -> Text:
-    rank, wait = sorted(one.waits.items())[0]
-    silent = named(one.silent) if one.silent else say("another rank")
-    if len(one.waits) == 1:
+def _waits_for_the_silent(notice: Timeouts) -> Text:
+    rank, wait = sorted(notice.waits.items())[0]
+    silent = named(notice.silent) if notice.silent else say("another rank")
+    if len(notice.waits) == 1:
         return say(
             "Rank {rank} waits in a reduction of one element (number {number}: a loss, a count or a flag), which "
             "{silent} {silent:does|do} not reach: most often because its batches have run out.",
@@ -147,16 +147,16 @@ def _waits_for_the_silent(one: Timeouts) -> Text:
     )
 
 
-def _one_element(one: Timeouts) -> bool:
+def _one_element(notice: Timeouts) -> bool:
     """Tell whether all wait in one reduction of one element, and had enqueued nothing after it."""
-    numbers = {wait.number for wait in one.waits.values()}
-    small = all(wait.op == "ALLREDUCE" and wait.size == 1 for wait in one.waits.values())
+    numbers = {wait.number for wait in notice.waits.values()}
+    small = all(wait.op == "ALLREDUCE" and wait.size == 1 for wait in notice.waits.values())
     return (
-        one.first
+        notice.first
         and small
-        and not one.barrier
+        and not notice.barrier
         and len(numbers) == 1
         and min(numbers) > 1
-        and bool(one.enqueued)
-        and set(one.enqueued.values()) == numbers
+        and bool(notice.enqueued)
+        and set(notice.enqueued.values()) == numbers
     )

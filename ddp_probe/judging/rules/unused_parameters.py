@@ -69,23 +69,23 @@ class _Unused(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the exceptions, and name the parameters if the model's list is available."""
-    found = list(told(RULE, run))
-    if not found:
+    matched = list(told(RULE, run))
+    if not matched:
         return
-    left = [_left(run, match.failure) for match in found]
+    left = [_left(run, match.failure) for match in matched]
     first = left[0]
     groups: Dict[Tuple[int, ...], List[_Unused]] = {}
-    for one in left:
-        groups.setdefault(one.key, []).append(one)
+    for unused in left:
+        groups.setdefault(unused.key, []).append(unused)
     by_rank = len(groups) > 1 and all(groups)
     wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
     where = place(first.failure.site)
     yield RULE.found(
-        ranks=ranks(match.failure.process for match in found),
+        ranks=ranks(match.failure.process for match in matched),
         verdict=_differ(list(groups.values()), where) if by_rank else _alike(first, where),
-        evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, say("the wrap"))] if wrap is not None else []),
+        evidence=[failed(match.failure) for match in matched[:3]] + ([shown(wrap, say("the wrap"))] if wrap is not None else []),
         when=first.failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
         change=_change(wrap, first, by_rank),
     )
 
@@ -129,15 +129,15 @@ def _left(run: Run, failure: Failed) -> _Unused:
 
 
 def _indices(failure: Failed) -> List[int]:
-    found = re.search(r"did not receive grad for rank \d+: ((?:\d{1,7} ?)+)", failure.message)
-    return [int(index) for index in found.group(1).split()] if found else []
+    match = re.search(r"did not receive grad for rank \d+: ((?:\d{1,7} ?)+)", failure.message)
+    return [int(index) for index in match.group(1).split()] if match else []
 
 
 def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
     """Return the names of the parameters; DDP numbers those that need a gradient, in the model's order."""
     wrapped = next((wrapped for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
-    found = parameters(run, wrapped) if wrapped is not None else None
-    trained = [name for name, _, _, trainable in found or () if trainable]
+    listed_parameters = parameters(run, wrapped) if wrapped is not None else None
+    trained = [name for name, _, _, trainable in listed_parameters or () if trainable]
     return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
 
 

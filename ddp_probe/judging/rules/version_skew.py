@@ -49,11 +49,11 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the versions of all ranks by name."""
-    found = skews(run)
-    if not found:
+    all_skews = skews(run)
+    if not all_skews:
         return
-    first = next((skew for skew in found if skew.name == "torch"), found[0])
-    others = [skew.name for skew in found if skew is not first and skew.name != "torch.git"]
+    first = next((skew for skew in all_skews if skew.name == "torch"), all_skews[0])
+    others = [skew.name for skew in all_skews if skew is not first and skew.name != "torch.git"]
     shown = set(first.ranks or first.all)
     evidence = [line(LogLine(process.file, 1), _version(process.rank, first)) for process in run.processes if process.rank in shown]
     yield RULE.found(

@@ -58,18 +58,18 @@ _MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the failures that name a rejected class."""
-    found = list(told(RULE, run))
-    if not found:
+    matched = list(told(RULE, run))
+    if not matched:
         return
-    failure = found[0].failure
-    names = _names([match.failure for match in found])
+    failure = matched[0].failure
+    names = _names([match.failure for match in matched])
     load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
     path = say("the checkpoint")
     if load is not None and load.begin.file is not None:
         path = quoted(load.begin.file.path)
     site = load.site if load is not None else failure.site
     yield RULE.found(
-        ranks=ranks(match.failure.process for match in found),
+        ranks=ranks(match.failure.process for match in matched),
         verdict=say(
             "{path}, loaded at {where}, holds {names}, which weights_only={given} rejects.",
             path=path,
@@ -79,7 +79,7 @@ def check(run: Run) -> Iterator[Finding]:
         ),
         evidence=[*([shown(load, say("load of {path}", path=path))] if load is not None else []), failed(failure)],
         when=failure.when,
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
         remedy=_remedy(names, site),
     )
 
@@ -90,11 +90,11 @@ def _given(load: object) -> Text:
 
 
 def _names(failures: List[Failed]) -> List[str]:
-    found: Dict[str, None] = {}
+    names: Dict[str, None] = {}
     for failure in failures:
         for name in re.findall(r"(?:GLOBAL|Unsupported class:?) ([\w.]+)", failure.message):
-            found[name.rstrip(".")] = None
-    return list(found)
+            names[name.rstrip(".")] = None
+    return list(names)
 
 
 def _remedy(names: List[str], site: "Site | None") -> str:

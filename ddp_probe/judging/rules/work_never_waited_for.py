@@ -34,17 +34,17 @@ def check(run: Run) -> Iterator[Finding]:
         for (op, site), count in standing.ledger.dropped.items():
             if site is not None:
                 times.setdefault((op, site), Counter())[rank] += count
-    told = sorted(line for line, counts in times.items() if all(_always(ranks[rank], line) for rank in sorted(counts)[:_RANKS]))
-    for line in told[:_MOST]:
+    lines = sorted(line for line, counts in times.items() if all(_always(ranks[rank], line) for rank in sorted(counts)[:_RANKS]))
+    for line in lines[:_MOST]:
         yield _finding(run, line, times[line])
 
 
 def _always(standing: Standing, line: _Line) -> bool:
     """Tell whether no work of this line was waited for, alone or as a part of a batch."""
     records = standing.process.whole_ledger().records
-    batches = {one.site for one in records if one.op == "batch_isend_irecv"}
-    same = [one for one in records if (one.op, one.site) == line and one.is_async and not one.is_inner]
-    return line[1] not in batches and bool(same) and all(one.state == "dropped" for one in same)
+    batches = {record.site for record in records if record.op == "batch_isend_irecv"}
+    same = [record for record in records if (record.op, record.site) == line and record.is_async and not record.is_inner]
+    return line[1] not in batches and bool(same) and all(record.state == "dropped" for record in same)
 
 
 def _finding(run: Run, line: _Line, counts: "Counter[int]") -> Finding:
@@ -75,7 +75,8 @@ def _finding(run: Run, line: _Line, counts: "Counter[int]") -> Finding:
 
 
 def _first(standing: Standing, line: _Line) -> Record:
-    return next(one for one in standing.process.whole_ledger().records if (one.op, one.site) == line and one.state == "dropped")
+    dropped = [record for record in standing.process.whole_ledger().records if record.state == "dropped"]
+    return next(record for record in dropped if (record.op, record.site) == line)
 
 
 def _began(run: Run, rank: int, line: _Line) -> float:

@@ -131,15 +131,16 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the exception, and the variable that names the interface."""
-    found = [match for match in matches(RULE, run) if match.failure.process is not None and not (_MESH.search(match.failure.text) and _one_host(run))]
-    if not found:
+    of_ranks = [match for match in matches(RULE, run) if match.failure.process is not None]
+    matched = [match for match in of_ranks if not (_MESH.search(match.failure.text) and _one_host(run))]
+    if not matched:
         return
-    first = found[0].failure
+    first = matched[0].failure
     variables = _variables(first.process) if first.process is not None else {}
     settings = " ".join("%s=%s" % item for item in sorted(variables.items()))
-    ranks = sorted({match.failure.rank for match in found if match.failure.rank is not None})
+    ranks = sorted({match.failure.rank for match in matched if match.failure.rank is not None})
     host = first.process.host if first.process is not None else ""
-    name = found[0].found.groupdict().get("name")
+    name = matched[0].found.groupdict().get("name")
     facts = {
         "who": named(ranks),
         "where": say(" on {host}", host=host) if host else "",
@@ -155,13 +156,13 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks,
         verdict=verdict,
-        evidence=first_of([failed(match.failure) for match in found]),
+        evidence=first_of([failed(match.failure) for match in matched]),
         when=first.when,
         change=[
             *(change.Variable(name, None) for name in sorted(variables) or ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")),
             say("Or name an interface that 'ip -br addr' lists on this host and that leads to the others."),
         ],
-        explains=[match.failure for match in found],
+        explains=[match.failure for match in matched],
     )
 
 
