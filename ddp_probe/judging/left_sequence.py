@@ -13,6 +13,7 @@ from ddp_probe.wording.text import Text, joined, say
 from ddp_probe.wording.words import at, counted, listed, named, place, quoted, within
 
 _MOST_STATEMENTS = 3
+_MOST_ARMS = 2  # Further lines at which the others make the call that the ranks which left did not come to.
 _REMEDIES = {
     "clock": say("Decide by the step, which all ranks count alike, and not by each rank's own clock."),
     "random": say("Draw the number from a generator with the same seed on all ranks."),
@@ -158,6 +159,8 @@ def _went_on(left: SequenceParting) -> Text:
 def _paths(left: SequenceParting) -> Text:
     """Say to which entries the ranks that left and the others went on."""
     who, others, usual = named(left.ranks), named(left.others), _reached(left.usual, left.made)
+    for site in left.arms[:_MOST_ARMS]:
+        usual = say("{entry} or at {where}", entry=usual, where=place(as_site(site)))
     if left.made is not None and left.made.ends_loader:
         return say(
             "{who:its|their} DataLoader{at} had no further batch, and {others} {others:goes|go} on to {usual}.",

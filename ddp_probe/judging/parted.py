@@ -174,7 +174,7 @@ def _left_sequence(run: Run, left: SequenceParting) -> Iterator[Evidence]:
             text = say("{code}: {values}", code=text, values=values)
         yield Evidence(standings[left.ranks[0]].ledger.path, 1, left_sequence.statement_site(statement), text)
     makers, others = (left.ranks, left.others) if left.is_sure or not left.sides else left.sides
-    for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[-1])):
+    for entry, rank in ((left.made, makers[0]), (left.usual, (others or makers)[0])):
         site = as_site(entry.site) if entry is not None else None
         if entry is not None and site is not None:
             text = say("rank {rank}: {entry}", rank=rank, entry=left_sequence.spoken_entry(entry))

@@ -73,6 +73,7 @@ class SequenceParting(NamedTuple):
     is_swapped: bool = False  # Both make the same passes, in another order.
     is_in_thread: bool = False  # The others make `usual` in a side thread, and nobody reads what the thread raised.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
+    arms: Tuple[LedgerSite, ...] = ()  # The lines at which some of the others make `usual`, if those are not its own: another arm of an `if`.
 
     @property
     def holds_back(self) -> bool:
@@ -365,7 +366,20 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) ->
     if mine is not None and mine.ends_loader and extra is not None:
         before = walk.entry(side, extra.places[side])
         trail = before, walk.entry(1 - side, extra.places[1 - side]), walk.entry(side, extra.places[side] - 1)
-    return SequenceParting(tuple(sides[side]), tuple(sides[1 - side]), shared, mine, usual, True, before, trail)
+    others = sides[1 - side]
+    arms = _arms(usual, [walks[rank].sides[1] for rank in others if rank != first])
+    return SequenceParting(tuple(sides[side]), tuple(others), shared, mine, usual, True, before, trail, arms=arms)
+
+
+def _arms(usual: Optional[SequenceEntry], sequences: Iterable[Sequence[SequenceEntry]]) -> Tuple[LedgerSite, ...]:
+    """Return the other lines at which ranks make an entry that can meet."""
+    if usual is None or not usual.group:
+        return ()
+    same = (usual.op, usual.group, usual.number)
+    sites: Set[LedgerSite] = set()
+    for sequence in sequences:
+        sites.update(entry.site for entry in sequence if (entry.op, entry.group, entry.number) == same)
+    return tuple(sorted(sites - {usual.site}))
 
 
 class _Walk:

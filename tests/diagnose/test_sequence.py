@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import List
 
+from ddp_probe.judging.left_sequence import told
 from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.standing.sequence import SequenceEntry, entries, part, parted_before
@@ -105,6 +106,17 @@ def test_an_evaluation_on_one_rank_is_found_if_its_forwards_meet_those_of_the_ot
     parting = part({0: waits, 1: rest[0], 2: rest[1], 3: rest[2]})
     assert parting is not None
     assert parting.ranks == (0,)
+
+
+def test_the_others_may_take_two_arms_of_one_if() -> None:
+    """If the others make the call that a rank does not come to in two arms, both lines are told."""
+    sequences = {rank: _made(_STEP * 3 + "barrier@%d " % line + _STEP * 3) for rank, line in ((0, 40), (1, 41), (3, 40))}
+    parting = part({**sequences, 2: _made(_STEP * 6)})
+    assert parting is not None
+    assert (parting.ranks, parting.others) == ((2,), (0, 1, 3))
+    assert parting.usual is not None
+    assert (parting.usual.site.line, [site.line for site in parting.arms]) == (40, [41])
+    assert "ranks 0-1, 3 go on to barrier number 1 at train.py:40 or at train.py:41." in told(parting)
 
 
 def test_the_majority_tells_who_left() -> None:
