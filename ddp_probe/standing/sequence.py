@@ -6,7 +6,7 @@ calls and passes that can meet lie in between on both sides, the ranks only play
 """
 
 from collections import Counter
-from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
@@ -28,6 +28,8 @@ _LONGEST = 128  # Entries of the past that are compared.
 _ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 
 Way = Tuple[LedgerSite, ...]
+Members = Mapping[str, AbstractSet[int]]
+"""The ranks of each group by its name, of groups of which all are known."""
 _Label = Tuple[object, ...]
 
 
@@ -126,7 +128,7 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
         earlier = parted_before(sequences)
         if earlier is not None:
             return earlier
-    left = part(sequences)
+    left = part(sequences, {name: ranks for name, (group, ranks) in standings.groups.items() if len(ranks) == group.size})
     if left is not None:
         asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
         left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
@@ -311,16 +313,20 @@ def _sequence(standing: LedgerStanding) -> Sequence[Record]:
     return [record for record in records if record.entered_ns >= begins]
 
 
-def part(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[SequenceParting]:
-    """Return where these sequences part first: each is compared with that of the first rank."""
+def part(sequences: Mapping[int, Sequence[SequenceEntry]], members: Optional[Members] = None) -> Optional[SequenceParting]:
+    """Return where these sequences part first: each is compared with that of the first rank, without calls of groups that one of both is not in."""
     first, *rest = sorted(sequences)
+    members = members or {}
     waits_in_forward = any(sequence and sequence[-1].op == FORWARD for sequence in sequences.values())
     for counts_forward in (False, True) if waits_in_forward else (False,):
-        walks = {rank: _Walk(sequences[first], sequences[rank], counts_forward) for rank in rest}
+        walks = {}
+        for rank in rest:
+            apart = {group for group, ranks in members.items() if not {first, rank} <= ranks}
+            walks[rank] = _Walk(sequences[first], sequences[rank], counts_forward, apart)
         places = {rank: walk.fork() for rank, walk in walks.items()}
         forks = {rank: fork for rank, fork in places.items() if fork is not None}
         if forks:
-            return _of_forks(first, walks, forks)
+            return _of_forks(first, walks, forks, members)
     return None
 
 
@@ -344,11 +350,15 @@ class _Fork(NamedTuple):
         return self.one - self.behind[0], self.other - self.behind[1]
 
 
-def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork]) -> Optional[SequenceParting]:
-    earliest = min(fork.alike[0] for fork in forks.values())
-    there = [rank for rank in sorted(forks) if forks[rank].alike[0] == earliest]
+def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork], members: Members) -> Optional[SequenceParting]:
+    begins = {rank: walks[rank].place_of_one(fork.alike[0]) for rank, fork in forks.items()}
+    there = [rank for rank in sorted(forks) if begins[rank] == min(begins.values())]
     here = sorted({first, *walks} - set(there))
     walk, fork = walks[there[0]], forks[there[0]]
+    for entry in (walk.entry(0, fork.one), walk.entry(1, fork.other)):
+        if entry is not None and entry.group in members and entry.op not in _ABOUT_GROUPS:
+            here = [rank for rank in here if rank in members[entry.group]]
+            there = [rank for rank in there if rank in members[entry.group]]
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
     sides = (here, there)
     shared = walk.entry(0, fork.alike[0] - 1)
@@ -385,9 +395,11 @@ def _arms(usual: Optional[SequenceEntry], sequences: Iterable[Sequence[SequenceE
 class _Walk:
     """Two sequences side by side, from the first entry that both hold."""
 
-    def __init__(self, one: Sequence[SequenceEntry], other: Sequence[SequenceEntry], counts_forward: bool) -> None:
+    def __init__(self, one: Sequence[SequenceEntry], other: Sequence[SequenceEntry], counts_forward: bool, apart: AbstractSet[str]) -> None:
         starts = _common_start(one, other)
-        self.sides = (one[starts[0] :], other[starts[1] :])
+        kept = [[at for at in range(start, len(side)) if side[at].group not in apart] for start, side in zip(starts, (one, other))]
+        self.sides = tuple([side[at] for at in places] for side, places in zip((one, other), kept))
+        self._places_of_one = kept[0]
         by_way = all(len(entry.way) for side in self.sides for entry in side)
         self.labels = tuple([_label(entry, by_way) for entry in side] for side in self.sides)
         self._lines: Tuple[Set[_Label], ...] = tuple({label[:-1] for label in labels} for labels in self.labels)
@@ -395,6 +407,10 @@ class _Walk:
         self._counts_forward = counts_forward
         self._is_ddp = any(entry.op == FORWARD for side in self.sides for entry in side)
         self._own: Tuple[Set[_Label], Set[_Label]] = (set(), set())  # What one side alone has made, before both went on alike.
+
+    def place_of_one(self, place: int) -> int:
+        """Return where a place of the first side is in all that its rank has made."""
+        return self._places_of_one[place] if place < len(self._places_of_one) else self._places_of_one[-1] + 1
 
     def entry(self, side: int, place: int) -> Optional[SequenceEntry]:
         """Return an entry of a side, if it has made as many."""

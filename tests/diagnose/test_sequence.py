@@ -119,6 +119,22 @@ def test_the_others_may_take_two_arms_of_one_if() -> None:
     assert "ranks 0-1, 3 go on to barrier number 1 at train.py:40 or at train.py:41." in told(parting)
 
 
+def _in_pair(text: str) -> List[SequenceEntry]:
+    """Return entries of which the calls at line 50 are of a group of two ranks."""
+    return [entry._replace(group="pair", size=2) if entry.site.line == 50 else entry for entry in _made(text)]
+
+
+def test_calls_of_a_group_part_only_its_members() -> None:
+    """Ranks that evaluate in a group of their own have not left; if one member does not come to its call, that one has."""
+    alone = _STEP + "all_reduce@50 "
+    healthy = {0: _made(_STEP * 12), 1: _made(_STEP * 12), 2: _in_pair(alone * 12), 3: _in_pair(alone * 12)}
+    assert part(healthy, {"pair": {2, 3}, "all": {0, 1, 2, 3}}) is None
+    skips = {0: _in_pair(alone * 6), 1: _in_pair(alone * 4 + _STEP + alone), 2: _made(_STEP * 6)}
+    parting = part(skips, {"pair": {0, 1}})
+    assert parting is not None
+    assert (parting.ranks, parting.others) == ((1,), (0,))
+
+
 def test_the_majority_tells_who_left() -> None:
     """Of four ranks the one whose sequence differs has left, be it the first or another."""
     for guilty in (0, 2):
