@@ -356,7 +356,7 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork], me
     here = sorted({first, *walks} - set(there))
     walk, fork = walks[there[0]], forks[there[0]]
     for entry in (walk.entry(0, fork.one), walk.entry(1, fork.other)):
-        if entry is not None and entry.group in members and entry.op not in _ABOUT_GROUPS:
+        if entry is not None and entry.op not in _ABOUT_GROUPS and {first, there[0]} <= members.get(entry.group, set()):
             here = [rank for rank in here if rank in members[entry.group]]
             there = [rank for rank in there if rank in members[entry.group]]
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
@@ -397,11 +397,12 @@ class _Walk:
 
     def __init__(self, one: Sequence[SequenceEntry], other: Sequence[SequenceEntry], counts_forward: bool, apart: AbstractSet[str]) -> None:
         starts = _common_start(one, other)
-        kept = [[at for at in range(start, len(side)) if side[at].group not in apart] for start, side in zip(starts, (one, other))]
-        self.sides = tuple([side[at] for at in places] for side, places in zip((one, other), kept))
-        self._places_of_one = kept[0]
-        by_way = all(len(entry.way) for side in self.sides for entry in side)
+        sides = (one[starts[0] :], other[starts[1] :])
+        by_way = all(len(entry.way) for side in sides for entry in side)
+        kept = _compared_places(sides, by_way, apart)
+        self.sides = tuple([side[place] for place in places] for side, places in zip(sides, kept))
         self.labels = tuple([_label(entry, by_way) for entry in side] for side in self.sides)
+        self._places_of_one = [starts[0] + place for place in kept[0]]
         self._lines: Tuple[Set[_Label], ...] = tuple({label[:-1] for label in labels} for labels in self.labels)
         self._places = tuple({(entry.op, entry.site) for entry in side} for side in self.sides)
         self._counts_forward = counts_forward
@@ -410,7 +411,7 @@ class _Walk:
 
     def place_of_one(self, place: int) -> int:
         """Return where a place of the first side is in all that its rank has made."""
-        return self._places_of_one[place] if place < len(self._places_of_one) else self._places_of_one[-1] + 1
+        return self._places_of_one[place]
 
     def entry(self, side: int, place: int) -> Optional[SequenceEntry]:
         """Return an entry of a side, if it has made as many."""
@@ -585,6 +586,17 @@ def _common_start(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) 
         if found is not None:
             return place, found
     return 0, 0
+
+
+def _compared_places(sides: Sequence[Sequence[SequenceEntry]], by_way: bool, apart: AbstractSet[str]) -> List[List[int]]:
+    """Return the places of each side without calls of groups that one of both is not in, if the other side never makes the like in its own group."""
+    lines = [{_label(entry, by_way)[:-1] for entry in side} for side in sides]
+    kept: List[List[int]] = [[], []]
+    for number, side in enumerate(sides):
+        for place, entry in enumerate(side):
+            if entry.group not in apart or _label(entry, by_way)[:-1] in lines[1 - number]:
+                kept[number].append(place)
+    return kept
 
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:

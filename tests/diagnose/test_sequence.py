@@ -135,6 +135,17 @@ def test_calls_of_a_group_part_only_its_members() -> None:
     assert (parting.ranks, parting.others) == ((1,), (0,))
 
 
+def test_like_calls_of_groups_side_by_side_are_compared() -> None:
+    """A rank that leaves out the call in its pair has left, as the ranks of the other pair make theirs in each step."""
+    step = "dataloader backward all_reduce@50 optimizer barrier "
+    others = _in_pair(step * 8)
+    skips = [entry._replace(group="other pair") if entry.group == "pair" else entry for entry in others]
+    del skips[5 * 3 + 1 : 5 * 3 + 3]
+    parting = part({0: others, 1: others, 3: skips}, {"pair": {0, 1}, "other pair": {2, 3}, "all": {0, 1, 2, 3}})
+    assert parting is not None
+    assert parting.ranks == (3,)
+
+
 def test_the_majority_tells_who_left() -> None:
     """Of four ranks the one whose sequence differs has left, be it the first or another."""
     for guilty in (0, 2):
