@@ -132,9 +132,10 @@ class ArmedSession:
         """Modules have been executed, this moment or before we came: patch what is watched in them."""
         rows = [row for row in self.rows if row.module in modules]
         probes = [(row, guard.run(row.probe, self.probe, row.probe)) for row in rows]
-        found = [(row, probe) for row, probe in probes if probe is not None]
-        patches = self.registry.apply_all([(Target(row.module, row.qualname), probe) for row, probe in found], aliases=late)
-        for (row, _), patch in zip(found, patches):
+        loaded = [(row, probe) for row, probe in probes if probe is not None]
+        targets = [(Target(row.module, row.qualname), probe) for row, probe in loaded]
+        patches = self.registry.apply_all(targets, aliases=late)
+        for (row, _), patch in zip(loaded, patches):
             self.patches[str(row)] = patch
             if late:
                 self._late.add(str(row))
@@ -162,8 +163,8 @@ class ArmedSession:
 
     def _load(self, name: str) -> "Probe":
         module = self.plugins.modules.get(name) or importlib.import_module(_BUILT_IN + name)
-        found: Probe = module.PROBE(self)
-        return found
+        probe: Probe = module.PROBE(self)
+        return probe
 
     def was_late(self, row: "TargetRow") -> bool:
         """Tell whether the target's module had been imported before the probe was there."""

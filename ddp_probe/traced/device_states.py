@@ -40,16 +40,16 @@ def device_memory(current: str = "", *, ask: bool = True) -> Tuple[str, List[Dev
     Which device is current is a matter of the thread: one of ours is not to ask, and takes what the job's was.
     """
     current = "" if ask else current
-    found: List[DeviceMemory] = []
+    memories: List[DeviceMemory] = []
     for device_type, held in initialised_runtimes():
         try:
             index = _whole(_call(held, "current_device")) if ask else _index(current, device_type)
             if index is not None and not current:
                 current = "%s:%d" % (device_type, index)
-            found += _used(device_type, held, index)
+            memories += _used(device_type, held, index)
         except ours(Exception):
             continue  # A vendor's module may fail here; the others are still worth a line.
-    return current, found
+    return current, memories
 
 
 def _used(device_type: str, held: Dict[str, Any], current: Optional[int]) -> Iterator[DeviceMemory]:
@@ -164,12 +164,12 @@ def _read(path: str) -> bytes:
 
 def _fields(text: bytes) -> Dict[bytes, bytes]:
     """Return the words of lines such as `VmRSS:  1234 kB` and `oom_kill 0`, by the first."""
-    found = {}
+    values = {}
     for line in text.split(b"\n"):
         words: List[bytes] = line.split(None, 2)
         if len(words) > 1:
-            found[words[0].rstrip(b":")] = words[1]
-    return found
+            values[words[0].rstrip(b":")] = words[1]
+    return values
 
 
 def _number(word: Optional[bytes]) -> Optional[int]:
@@ -181,13 +181,13 @@ def _number(word: Optional[bytes]) -> Optional[int]:
 
 def _taken(parts: bytes) -> Optional[int]:
     """Return what no cache of files is: that of processes, and shared memory."""
-    found = (_TAKEN_V1 if b"total_rss" in parts else _TAKEN).findall(parts)
-    return sum(map(int, found)) if found else None
+    counts = (_TAKEN_V1 if b"total_rss" in parts else _TAKEN).findall(parts)
+    return sum(map(int, counts)) if counts else None
 
 
 def _kilobytes(fields: Dict[bytes, bytes], name: bytes) -> Optional[int]:
-    found = _number(fields.get(name))
-    return None if found is None else found << 10
+    kilobytes = _number(fields.get(name))
+    return None if kilobytes is None else kilobytes << 10
 
 
 def _count(folder: str) -> Optional[int]:
@@ -206,10 +206,10 @@ def _load(text: bytes) -> Optional[float]:
 
 def _room(folder: str) -> "tuple[Optional[int], Optional[int]]":
     try:
-        found = os.statvfs(folder)
+        room = os.statvfs(folder)
     except ours(OSError):
         return None, None
-    return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    return room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
 
 
 _BYTES, _SHARE = 16 << 20, 0.01
@@ -265,13 +265,13 @@ class DeviceStates:
 
 
 def _sizes(event: schema.DeviceState) -> Dict[str, int]:
-    found = {}
-    for place, part in (("", event.system), *((one.device, one) for one in event.devices)):
+    sizes = {}
+    for place, part in (("", event.system), *((memory.device, memory) for memory in event.devices)):
         for name in (*_SIZES, *_COUNTS):
             value = getattr(part, name, None)
             if value is not None and (name != "memory" or getattr(part, "memory_limit", None)):  # Without a limit it is the whole host's.
-                found[place + " " + name] = value
-    return found
+                sizes[place + " " + name] = value
+    return sizes
 
 
 def _differ(before: Dict[str, int], now: Dict[str, int]) -> bool:

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 def events(session: Session) -> List[schema.Coverage]:
     """Return what became of each target; optional ones that never appeared are left out."""
-    found = [_event(session, row) for row in session.rows]
-    told = [event for event, row in zip(found, session.rows) if not (row.optional and event.state == "never imported")]
+    rows = [_event(session, row) for row in session.rows]
+    lines = [event for event, row in zip(rows, session.rows) if not (row.optional and event.state == "never imported")]
     for target, why in session.collectives.unwatched.items():
-        told.append(schema.Coverage(probe="ledger", target=str(target), state="skipped", because="Its calls are not recorded: %s." % why))
-    return told
+        lines.append(schema.Coverage(probe="ledger", target=str(target), state="skipped", because="Its calls are not recorded: %s." % why))
+    return lines
 
 
 def _event(session: Session, row: "TargetRow") -> schema.Coverage:
@@ -276,8 +276,8 @@ class Ending:
         self._summary_due = wanted(last, self._session)
 
     def _close(self, code: Optional[int]) -> None:
-        known = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}
-        self.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
+        fields = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}
+        self.close(exit_code=code, **{name: value for name, value in fields.items() if value is not None})
 
 
 class _Shown:

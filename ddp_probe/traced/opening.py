@@ -172,5 +172,5 @@ def _hash_seed() -> str:
 
 
 def _flags() -> Dict[str, int]:
-    found = {name: int(getattr(sys.flags, name, 0)) for name in _FLAGS}
-    return {name: value for name, value in found.items() if value}
+    flags = {name: int(getattr(sys.flags, name, 0)) for name in _FLAGS}
+    return {name: value for name, value in flags.items() if value}

@@ -59,11 +59,11 @@ def _fail(exc: BaseException) -> None:
 
 def entry_points() -> List[Tuple[str, str, str]]:
     """Return (group, name, value) of every entry point in a group of ours."""
-    found = []
+    entries = []
     for folder in [entry for entry in sys.path if type(entry) is str][:_FOLDERS]:
         for name in sorted(_infos(folder)):
-            found += _declared(os.path.join(folder, name, "entry_points.txt"))
-    return list(dict.fromkeys(found))
+            entries += _declared(os.path.join(folder, name, "entry_points.txt"))
+    return list(dict.fromkeys(entries))
 
 
 def _infos(folder: str) -> List[str]:

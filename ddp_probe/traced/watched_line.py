@@ -245,4 +245,4 @@ def _of_no_other(frame: FrameType, event: str, _: Any) -> None:
 
 
 def _all_functions() -> Iterator[FunctionType]:
-    return (each for each in gc.get_objects() if type(each) is FunctionType)
+    return (thing for thing in gc.get_objects() if type(thing) is FunctionType)

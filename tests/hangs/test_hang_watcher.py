@@ -122,7 +122,7 @@ def test_a_standstill_is_told_at_growing_intervals() -> None:
     for since in range(100):
         if hang.is_due(float(since)):
             due.append(since)
-            hang.pass_on(told=True)
+            hang.pass_on(reported=True)
     assert due == [10, 20, 40, 80]
     assert hang.over(5) is None
     end: Any = hang.over(5 + 3 * 10**9)

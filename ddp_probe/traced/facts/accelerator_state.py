@@ -25,31 +25,31 @@ def accelerators(dev: str = "/dev") -> List[Card]:
     """Return the accelerators with any sign of presence, vendors' plugins before CUDA."""
     shim = shim_module()
     listed: Dict[str, List[str]] = {}
-    found = [(known, _card(known, dev, shim, listed)) for known in _records()]
-    return [card for known, card in found if _exists(known, card)]
+    cards = [(record, _card(record, dev, shim, listed)) for record in _records()]
+    return [card for record, card in cards if _exists(record, card)]
 
 
 def initialised_runtimes() -> List[Tuple[str, Dict[str, Any]]]:
     """Return the device type and the module's namespace of each accelerator that the program has initialised in this process."""
-    found: List[Tuple[str, Dict[str, Any]]] = []
+    runtimes: List[Tuple[str, Dict[str, Any]]] = []
     shim = shim_module()
-    for known in _records():
-        runtime = _runtime(known)
+    for record in _records():
+        runtime = _runtime(record)
         held = contents(runtime) if runtime is not None else {}
-        stands_in = bool(shim) and known.torch_attribute == "cuda"
-        if not stands_in and all(held is not other for _, other in found) and _initialised(held):
-            module = next((name for name in known.modules if name in sys.modules), "")
-            found.append((_device_type(known, module), held))
-    return found
+        stands_in = bool(shim) and record.torch_attribute == "cuda"
+        if not stands_in and all(held is not other for _, other in runtimes) and _initialised(held):
+            module = next((name for name in record.modules if name in sys.modules), "")
+            runtimes.append((_device_type(record, module), held))
+    return runtimes
 
 
 def _records() -> List[Accelerator]:
     """Return the table; privateuseone takes the name that a plugin chose for it, unless a record has that name."""
     named = _private_name()
-    if not named or any(named in known.device_types for known in ACCELERATORS):
+    if not named or any(named in record.device_types for record in ACCELERATORS):
         return ACCELERATORS
     own = Accelerator(name=named, vendor="", device_types=(named,), torch_attribute=named)
-    return [own if known.name == "privateuseone" else known for known in ACCELERATORS]
+    return [own if record.name == "privateuseone" else record for record in ACCELERATORS]
 
 
 def _private_name() -> str:
@@ -59,47 +59,50 @@ def _private_name() -> str:
     return name if type(name) is str and name != "privateuseone" else ""
 
 
-def _card(known: Accelerator, dev: str, shim: str, listed: Dict[str, List[str]]) -> Card:
-    module = next((name for name in known.modules if name in sys.modules), "")
-    files = _device_files(known, dev, listed)
-    runtime = _runtime(known)
-    card = Card(name=known.name, device_type=_device_type(known, module), module=module or _name_of(runtime))
-    card.module_version = version_of(known.modules[0]) if known.modules else ""
-    card.importable = any(importable(name) for name in known.modules) if known.modules else None
+def _card(record: Accelerator, dev: str, shim: str, listed: Dict[str, List[str]]) -> Card:
+    module = next((name for name in record.modules if name in sys.modules), "")
+    files = _device_files(record, dev, listed)
+    runtime = _runtime(record)
+    device_type = _device_type(record, module)
+    card = Card(name=record.name, device_type=device_type, module=module or _name_of(runtime))
+    card.module_version = version_of(record.modules[0]) if record.modules else ""
+    card.importable = any(importable(name) for name in record.modules) if record.modules else None
     card.device_files = files[:_FILES]
-    card.count = len(files) if files and known.one_file_per_card else None
-    card.visible = {name: masked(os.environ.get(name, ""), _TEXT) for name in known.visible if name in os.environ}
-    card.shim = shim if shim.split(".", 1)[0] in known.modules else ""
+    card.count = len(files) if files and record.one_file_per_card else None
+    variables = [name for name in record.visible if name in os.environ]
+    card.visible = {name: masked(os.environ.get(name, ""), _TEXT) for name in variables}
+    card.shim = shim if shim.split(".", 1)[0] in record.modules else ""
     _ask(card, runtime)
     return card
 
 
-def _exists(known: Accelerator, card: Card) -> bool:
-    ours = known.platform == sys.platform or card.initialised is True or bool(card.shim)
-    plugin = bool(card.importable) or any(name in sys.modules for name in known.modules)
+def _exists(record: Accelerator, card: Card) -> bool:
+    ours = record.platform == sys.platform or card.initialised is True or bool(card.shim)
+    plugin = bool(card.importable) or any(name in sys.modules for name in record.modules)
     hip = bool(namespace("torch.version").get("hip"))  # ROCm builds of torch call their cards cuda
-    if known.name in ("cuda", "rocm") and card.initialised and not card.device_files and not card.visible:
-        return hip == (known.name == "rocm")
-    registered = known.torch_attribute not in _IN_EVERY_TORCH and known.torch_attribute in namespace("torch")
+    if record.name in ("cuda", "rocm") and card.initialised and not card.device_files and not card.visible:
+        return hip == (record.name == "rocm")
+    registered = record.torch_attribute not in _IN_EVERY_TORCH and record.torch_attribute in namespace("torch")
     return ours or plugin or registered or bool(card.device_files) or bool(card.visible)
 
 
-def _device_type(known: Accelerator, module: str) -> str:
+def _device_type(record: Accelerator, module: str) -> str:
     """Return the first name, or the second if the plugin is present and torch has no attribute of the first."""
-    if module and len(known.device_types) > 1 and known.torch_attribute not in namespace("torch"):
-        return known.device_types[1]
-    return known.device_types[0] if known.device_types else ""
+    if module and len(record.device_types) > 1 and record.torch_attribute not in namespace("torch"):
+        return record.device_types[1]
+    return record.device_types[0] if record.device_types else ""
 
 
-def _device_files(known: Accelerator, dev: str, listed: Dict[str, List[str]]) -> List[str]:
-    found: List[str] = []
-    for pattern in known.device_files:
+def _device_files(record: Accelerator, dev: str, listed: Dict[str, List[str]]) -> List[str]:
+    paths: List[str] = []
+    for pattern in record.device_files:
         folder, wanted = os.path.join(dev, os.path.dirname(pattern)), os.path.basename(pattern)
         if folder not in listed:
             listed[folder] = _list(folder)
         begins = wanted.partition("[")[0].partition("*")[0].partition("?")[0]  # fnmatch compiles a pattern, and most of these cards are absent
-        found += [os.path.join(folder, name) for name in listed[folder] if name.startswith(begins) and fnmatch(name, wanted)]
-    return sorted(found, key=lambda path: (len(path), path))
+        names = [name for name in listed[folder] if name.startswith(begins) and fnmatch(name, wanted)]
+        paths += [os.path.join(folder, name) for name in names]
+    return sorted(paths, key=lambda path: (len(path), path))
 
 
 def _list(folder: str) -> List[str]:
@@ -109,10 +112,12 @@ def _list(folder: str) -> List[str]:
         return []
 
 
-def _runtime(known: Accelerator) -> Any:
+def _runtime(record: Accelerator) -> Any:
     """Return the imported module that knows the current card: torch.<name>, else the vendor's own."""
-    held = namespace("torch").get(known.torch_attribute) if known.torch_attribute else None
-    return held if held is not None else next((sys.modules[name] for name in known.modules if name in sys.modules), None)
+    held = namespace("torch").get(record.torch_attribute) if record.torch_attribute else None
+    if held is not None:
+        return held
+    return next((sys.modules[name] for name in record.modules if name in sys.modules), None)
 
 
 def _name_of(runtime: Any) -> str:
@@ -145,8 +150,8 @@ def _ask(card: Card, runtime: Any) -> None:
 
 
 def _number(ask: Optional[Callable[[], Any]]) -> Optional[int]:
-    found = ask() if ask else None
-    return found if type(found) is int else None
+    answer = ask() if ask else None
+    return answer if type(answer) is int else None
 
 
 def shim_module() -> str:
@@ -172,17 +177,17 @@ _BRANCHES = {"pytorch": ("mlu", "npu", "musa"), "slurm": ("mlu",), "mpi": ()}
 
 
 def _known(held: Dict[str, Any]) -> List[str]:
-    found = [match.group(1) for match in map(_CHECK.match, held) if match]
-    return sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    names = [match.group(1) for match in map(_CHECK.match, held) if match]
+    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def _mmengine() -> str:
     return ("mmengine " + version_of("mmengine")).strip()
 
 
-def _strangers(known: Iterable[str]) -> str:
+def _strangers(vendors: Iterable[str]) -> str:
     """Return a clause about the accelerators present that this mmengine does not know."""
-    knows = set(known) | {record.name for record in ACCELERATORS if record.mmengine_knows}
+    knows = set(vendors) | {record.name for record in ACCELERATORS if record.mmengine_knows}
     names = [card.name for card in accelerators() if card.name not in knows]
     return "; %s is not among them" % ", ".join(names) if names else ""
 
@@ -195,17 +200,17 @@ def mmengine_device() -> Tuple[str, str]:
     ask = held.get("get_device")
     if type(ask) is not FunctionType or ask.__globals__ is not held:
         return "", "get_device has been replaced by %s." % describe(ask)
-    answer, known = held["DEVICE"], _known(held)
+    answer, names = held["DEVICE"], _known(held)
     answer = answer if type(answer) is str else describe(answer)
-    return answer, _why(answer, held, known)
+    return answer, _why(answer, held, names)
 
 
-def _why(answer: str, held: Dict[str, Any], known: List[str]) -> str:
-    known_devices = "%s knows %s%s." % (_mmengine(), ", ".join(known), _strangers(known))
+def _why(answer: str, held: Dict[str, Any], names: List[str]) -> str:
+    known_devices = "%s knows %s%s." % (_mmengine(), ", ".join(names), _strangers(names))
     flag = "IS_%s_AVAILABLE" % answer.upper()
     if answer == "cpu":
         return known_devices + " None of those it knows was available when it was imported."
-    if answer not in known or held.get(flag) is False:
+    if answer not in names or held.get(flag) is False:
         return known_devices + " mmengine.device.utils.DEVICE was later set to %s." % answer
     if flag in held:
         return "%s is True." % flag

@@ -63,14 +63,14 @@ def waits_in(pid: int) -> Tuple[str, str]:
 
 def ancestors(pid: int) -> List[int]:
     """Return a process, its parent, and so on upwards."""
-    found: List[int] = []
-    while pid > 0 and len(found) < _GENERATIONS:
-        found.append(pid)
+    pids: List[int] = []
+    while pid > 0 and len(pids) < _GENERATIONS:
+        pids.append(pid)
         try:
             pid = int(_fields(str(pid))[_PARENT])
         except ours(IndexError, ValueError):
             break
-    return found
+    return pids
 
 
 def cpu_of_children() -> float:

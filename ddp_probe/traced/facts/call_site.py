@@ -126,8 +126,8 @@ its frame can be gone before the object is there: a wrong object, or the end of 
 
 def undisturbed(wanted: Iterator[Any], without_collection: bool = _MAY_DANGLE) -> List[Any]:
     """Return what an iterator yields that is C code all through: no other thread runs meanwhile, if no collection runs finalizers in it."""
-    found: List[Any] = []
-    take: Callable[[], None] = functools.partial(found.extend, wanted)
+    results: List[Any] = []
+    take: Callable[[], None] = functools.partial(results.extend, wanted)
     if without_collection:
         collects = itertools.chain.from_iterable(map(itertools.repeat, map(_CALL, (gc.isenabled,))))
         try:
@@ -136,7 +136,7 @@ def undisturbed(wanted: Iterator[Any], without_collection: bool = _MAY_DANGLE) -
             gc.enable()
             raise
     take()  # All of it, if the collector is off.
-    return found
+    return results
 
 
 def _innermost() -> Dict[int, FrameType]:
@@ -171,9 +171,9 @@ def chain_of_main_thread() -> Callable[[], Iterator[Any]]:
 def thread_stacks(without: int = 0) -> List[ThreadStack]:
     """Return the stack of each thread, the main one first, without frames of the probe; `without` is the ident of a thread to leave out."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    found = _innermost()
-    main = _main(found)
-    frames = sorted(found.items(), key=lambda found: (found[0] != main, found[0]))
+    innermost = _innermost()
+    main = _main(innermost)
+    frames = sorted(innermost.items(), key=lambda innermost: (innermost[0] != main, innermost[0]))
     return [
         ThreadStack(name=names.get(ident) or "thread-%d" % ident, main=ident == main, frames=_stack(frame))
         for ident, frame in frames[:_THREADS]
@@ -226,11 +226,11 @@ def _lines(frame: Optional[FrameType]) -> Tuple[Tuple[int, int], ...]:
 
 def _stack(frame: Optional[FrameType]) -> List[Site]:
     """Return the frames, outermost first; of a deep stack those in the middle are left out: an import stands many frames below the job's line."""
-    found: List[Tuple[CodeType, int]] = []
+    places: List[Tuple[CodeType, int]] = []
     for space, code, line in _outwards(frame, "f_globals", "f_code", "f_lineno"):
         name: Any = dict.get(space, "__name__")
         if type(name) is not str or not within(name, PROBE):
-            found.append((code, line))
-    if len(found) > _OUTER + _INNER:
-        found[_INNER:-_OUTER] = []
-    return [site(code, line) for code, line in reversed(found)]
+            places.append((code, line))
+    if len(places) > _OUTER + _INNER:
+        places[_INNER:-_OUTER] = []
+    return [site(code, line) for code, line in reversed(places)]

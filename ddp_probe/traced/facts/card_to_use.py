@@ -50,9 +50,9 @@ def cards() -> Optional[Cards]:
             continue
         if named and named not in (card.name, card.device_type, *record.device_types):
             continue
-        found = _usable(record, card, named)
-        if found is not None:
-            return found
+        usable = _usable(record, card, named)
+        if usable is not None:
+            return usable
     return None
 
 
@@ -66,17 +66,17 @@ def _usable(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
     return None
 
 
-def own_index(session: Any, found: Cards) -> Optional[int]:
+def own_index(session: Any, chosen: Cards) -> Optional[int]:
     """Return the card of this rank: the card that the job has set, else LOCAL_RANK; None if there is no such card, or nothing names one."""
     if session.last("set_device"):
-        return found.now()
+        return chosen.now()
     rank_info = session.process.rank_info
     if rank_info.local_rank is None and rank_info.world_size in (None, 1):
-        return found.now()
+        return chosen.now()
     index: Optional[int] = rank_info.local_rank
-    return index if index is not None and 0 <= index < found.seen() else None
+    return index if index is not None and 0 <= index < chosen.seen() else None
 
 
-def no_card(found: Cards) -> str:
+def no_card(chosen: Cards) -> str:
     """Say why own_index found no card."""
-    return "nothing tells which of the %d %s cards is this rank's own" % (found.seen(), found.device_type)
+    return "nothing tells which of the %d %s cards is this rank's own" % (chosen.seen(), chosen.device_type)

@@ -40,12 +40,12 @@ class Directory(NamedTuple):
 
 def _candidates(tail: bytes) -> Iterator[int]:
     """Yield possible offsets of the end-of-archive record: its comment must extend to the end of the file."""
-    found = tail.rfind(b"PK\x05\x06")
-    while found >= 0:
-        record = tail[found : found + 22]
-        if len(record) == 22 and found + 22 + struct.unpack_from("<H", record, 20)[0] == len(tail):
-            yield found
-        found = tail.rfind(b"PK\x05\x06", 0, found)
+    at = tail.rfind(b"PK\x05\x06")
+    while at >= 0:
+        record = tail[at : at + 22]
+        if len(record) == 22 and at + 22 + struct.unpack_from("<H", record, 20)[0] == len(tail):
+            yield at
+        at = tail.rfind(b"PK\x05\x06", 0, at)
 
 
 def _directory64(read_at: ReadAt, end: int) -> Optional[Directory]:
@@ -63,12 +63,12 @@ def directory(read_at: ReadAt, size: int) -> Optional[Directory]:
     """Return the table of contents; None if the end of the archive is missing or points elsewhere."""
     start = max(size - _TAIL, 0)
     tail = read_at(start, size - start)
-    for found in _candidates(tail):
-        length, offset = struct.unpack_from("<II", tail, found + 12)
+    for at in _candidates(tail):
+        length, offset = struct.unpack_from("<II", tail, at + 12)
         table: Optional[Directory] = Directory(offset, length)
-        if offset == 0xFFFFFFFF or length == 0xFFFFFFFF or tail[found + 10 : found + 12] == b"\xff\xff":
-            table = _directory64(read_at, start + found)
-        if table and table.offset + table.size <= start + found and read_at(table.offset, 4) in (b"PK\x01\x02", b"PK\x05\x06"):
+        if offset == 0xFFFFFFFF or length == 0xFFFFFFFF or tail[at + 10 : at + 12] == b"\xff\xff":
+            table = _directory64(read_at, start + at)
+        if table and table.offset + table.size <= start + at and read_at(table.offset, 4) in (b"PK\x01\x02", b"PK\x05\x06"):
             return table
     return None
 
@@ -187,34 +187,34 @@ def is_checkpoint(head: bytes, size: int) -> bool:
     return _kind(head, size) in ("zip", "legacy", "pickle", "safetensors")
 
 
-def _note(found: CheckpointFile, status: os.stat_result) -> None:
-    found.exists, found.mtime, found.inode = True, status.st_mtime, status.st_ino
-    found.age = round(time.time() - status.st_mtime, 3)
+def _note(file: CheckpointFile, status: os.stat_result) -> None:
+    file.exists, file.mtime, file.inode = True, status.st_mtime, status.st_ino
+    file.age = round(time.time() - status.st_mtime, 3)
     if stat.S_ISREG(status.st_mode):
-        found.size = status.st_size
-        found.kind = "" if status.st_size else "empty"
+        file.size = status.st_size
+        file.kind = "" if status.st_size else "empty"
     else:
-        found.kind = "directory" if stat.S_ISDIR(status.st_mode) else "stream"
+        file.kind = "directory" if stat.S_ISDIR(status.st_mode) else "stream"
 
 
-def _stat_path(path: str, found: CheckpointFile) -> Optional[os.stat_result]:
+def _stat_path(path: str, file: CheckpointFile) -> Optional[os.stat_result]:
     """Note the result of stat; return it if the file can be read safely."""
-    found.path = masked(path, _PATH)
+    file.path = masked(path, _PATH)
     if _URL.match(path):
-        found.error = "A URL; not inspected."
+        file.error = "A URL; not inspected."
         return None
     try:
         status = os.stat(path)
     except ours(FileNotFoundError):
-        found.exists = False
+        file.exists = False
         return None
-    _note(found, status)
+    _note(file, status)
     # Opening a FIFO waits for its writer; opening a device can affect it.
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
-    status = _stat_path(path, found)
+def _open_path(path: str, file: CheckpointFile) -> Optional[_Source]:
+    status = _stat_path(path, file)
     if status is None:
         return None
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -229,34 +229,34 @@ def _inner(f: Any) -> Any:
     return f
 
 
-def _open_file(f: Any, found: CheckpointFile) -> Optional[_Source]:
+def _open_file(f: Any, file: CheckpointFile) -> Optional[_Source]:
     f = _inner(f)
-    found.kind, found.path = "stream", "<%s>" % class_name(f)
+    file.kind, file.path = "stream", "<%s>" % class_name(f)
     kind = type(f)
     if kind is io.BytesIO:
-        return _open_memory(f, found)
-    if not any(kind is known for known in _FILES) or (kind is not io.FileIO and type(f.raw) is not io.FileIO):
+        return _open_memory(f, file)
+    if not any(kind is plain for plain in _FILES) or (kind is not io.FileIO and type(f.raw) is not io.FileIO):
         return None
     fd = f.fileno()
     status = os.fstat(fd)
     name = getattr(f if kind is io.FileIO else f.raw, "name", None)
-    found.path = masked(name, _PATH) if type(name) is str else found.path
-    _note(found, status)
+    file.path = masked(name, _PATH) if type(name) is str else file.path
+    _note(file, status)
     return _by_descriptor(fd, f.tell(), status.st_size) if stat.S_ISREG(status.st_mode) else None
 
 
-def _open_memory(f: io.BytesIO, found: CheckpointFile) -> _Source:
+def _open_memory(f: io.BytesIO, file: CheckpointFile) -> _Source:
     start = f.tell()
     whole = f.getvalue()  # shares the bytes; getbuffer() would copy them all
-    found.size = len(whole)
+    file.size = len(whole)
     return _Source(lambda offset, length: whole[start + offset : start + offset + max(length, 0)], max(len(whole) - start, 0))
 
 
-def _open(f: Any, found: CheckpointFile) -> Optional[_Source]:
+def _open(f: Any, file: CheckpointFile) -> Optional[_Source]:
     path = path_of(f)
     if path is None:
-        return _open_file(f, found)
-    return _open_path(path, found)
+        return _open_file(f, file)
+    return _open_path(path, file)
 
 
 def _kind(head: bytes, size: int) -> str:
@@ -285,33 +285,33 @@ def stat_of(f: Any) -> CheckpointFile:
     """
     if path_of(f) is None:
         return look(f)
-    found = CheckpointFile()
+    file = CheckpointFile()
     try:
-        _stat_path(str(path_of(f)), found)
+        _stat_path(str(path_of(f)), file)
     except ours(OSError) as exc:
-        found.error = exc.strerror or class_name(exc)
+        file.error = exc.strerror or class_name(exc)
     except ours(Exception) as exc:
-        found.error = class_name(exc)
-    return found
+        file.error = class_name(exc)
+    return file
 
 
 def look(f: Any) -> CheckpointFile:
     """Inspect a path or an open file, reading only its head and its end. A path is opened and closed."""
-    found = CheckpointFile()
+    file = CheckpointFile()
     try:
-        source = _open(f, found)
+        source = _open(f, file)
         if source:
             try:
-                found.kind = _kind(source.read_at(0, _HEAD), source.size)
-                if found.kind == "zip":
-                    found.complete = directory(source.read_at, source.size) is not None
+                file.kind = _kind(source.read_at(0, _HEAD), source.size)
+                if file.kind == "zip":
+                    file.complete = directory(source.read_at, source.size) is not None
             finally:
                 source.close()
     except ours(OSError) as exc:
-        found.error = exc.strerror or class_name(exc)
+        file.error = exc.strerror or class_name(exc)
     except ours(Exception) as exc:
-        found.error = class_name(exc)
-    return found
+        file.error = class_name(exc)
+    return file
 
 
 def locations(f: Any) -> List[str]:

@@ -19,10 +19,10 @@ from ddp_probe.shared.own_code import foreign, framework
 def contents(holder: Any) -> Dict[str, Any]:
     """Return an object's own namespace; empty if it has none that is safe to read."""
     try:
-        found = object.__getattribute__(holder, "__dict__")
+        attributes = object.__getattribute__(holder, "__dict__")
     except ours(Exception):
         return {}
-    return found if type(found) is dict else {}
+    return attributes if type(attributes) is dict else {}
 
 
 def namespace(module: str) -> Dict[str, Any]:
@@ -87,7 +87,7 @@ def reader(kind: type) -> TensorReader:
     if not overridden(kind, (*_NAMES, "__getattribute__")):
         return TensorReader(attrgetter(*_NAMES), attrgetter("device"))
     read = [getattr(tensor.__base__, name).__get__ for name in _NAMES]
-    return TensorReader(lambda one: tuple(get(one) for get in read), read[1])
+    return TensorReader(lambda value: tuple(get(value) for get in read), read[1])
 
 
 def _unread(_: Any) -> Any:
@@ -129,8 +129,8 @@ class Forms:
 
     def of(self, tensors: List[Any]) -> List[Form]:
         """Return the form of each tensor."""
-        found: List[Form] = []
-        add, get = found.append, self.by_key.get
+        forms: List[Form] = []
+        add, get = forms.append, self.by_key.get
         last, lazy, read = None, False, TensorReader(_unread, _unread)
         for tensor in tensors:
             if type(tensor) is not last:
@@ -142,12 +142,12 @@ class Forms:
                 form = self._device_alone(tensor, read)
             form.count += 1
             add(form)
-        return found
+        return forms
 
     @staticmethod
     def _is_lazy(kind: type) -> bool:
         base = namespace("torch.nn.parameter").get("UninitializedTensorMixin")
-        return any(known is base for known in bases(kind))
+        return any(ancestor is base for ancestor in bases(kind))
 
     def _new(self, tensor: Any, read: TensorReader) -> Form:
         key = read.key(tensor)
@@ -179,7 +179,7 @@ _BRACKETS = ((list, "[", "]"), (tuple, "(", ")"), (set, "{", "}"), (frozenset, "
 
 
 def _is(kind: Any, kinds: Iterable[Any]) -> bool:
-    return any(kind is known for known in kinds)
+    return any(kind is listed for listed in kinds)
 
 
 def is_path(value: Any) -> bool:
@@ -229,8 +229,8 @@ def _describe(value: Any, depth: int) -> str:
         return masked(str(value), _TEXT)
     if kind is datetime.timedelta:
         return str(value)
-    for known, before, after in _BRACKETS:
-        if kind is known:
+    for container, before, after in _BRACKETS:
+        if kind is container:
             return before + _sequence(value, depth) + after
     if _is(kind, _dicts()):
         return "{" + _items(value, depth) + "}"

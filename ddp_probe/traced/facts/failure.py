@@ -27,8 +27,8 @@ _context: Callable[[BaseException], Optional[BaseException]] = BaseException.__d
 
 
 def _arguments(exc: BaseException) -> Tuple[Any, ...]:
-    found = _args(exc)
-    return found if type(found) is tuple else ()
+    arguments = _args(exc)
+    return arguments if type(arguments) is tuple else ()
 
 
 def _plain(exc: BaseException) -> bool:

@@ -68,12 +68,12 @@ class Walk:
 
 def _members(held: Dict[str, Any], of: str) -> List[Tuple[str, Any]]:
     """Return names and values, read past what a class of the job makes of a dict or a name."""
-    found: Any = held.get(of)
-    kind = type(found)
+    members: Any = held.get(of)
+    kind = type(members)
     if kind is dict or kind is OrderedDict or class_name(kind).startswith("torch.jit."):
-        items = found.items()
+        items = members.items()
     elif issubclass(kind, dict):
-        items = dict.items(found)
+        items = dict.items(members)
     else:
         return []
     return [(name if type(name) is str else _plain(name), value) for name, value in items if value is not None]
@@ -145,10 +145,10 @@ def _digest(names: List[str], forms: List[Form]) -> str:
     return digest.hexdigest()
 
 
-def _property_is_known(found: property, kind: type) -> bool:
-    getter = found.fget
-    known = type(getter) is FunctionType and within(str(getter.__globals__.get("__name__")), _DEVICE_PROPERTY_OF)
-    return known and not overridden(kind, _ASKED_BY_IT)
+def _property_is_known(device: property, kind: type) -> bool:
+    getter = device.fget
+    plain = type(getter) is FunctionType and within(str(getter.__globals__.get("__name__")), _DEVICE_PROPERTY_OF)
+    return plain and not overridden(kind, _ASKED_BY_IT)
 
 
 def _own_device(module: Any) -> str:
@@ -157,40 +157,40 @@ def _own_device(module: Any) -> str:
     if "device" in held:
         return describe(held["device"], _TEXT)
     for kind in bases(type(module)):
-        found = class_contents(kind).get("device")
-        if type(found) is property:
+        device = class_contents(kind).get("device")
+        if type(device) is property:
             try:
-                return describe(module.device, _TEXT) if _property_is_known(found, type(module)) else ""
+                return describe(module.device, _TEXT) if _property_is_known(device, type(module)) else ""
             except ours(Exception):
                 return ""
-        if found is not None:
-            return describe(found, _TEXT) if type(found) in (str, namespace("torch").get("device")) else ""
+        if device is not None:
+            return describe(device, _TEXT) if type(device) in (str, namespace("torch").get("device")) else ""
     return ""
 
 
 def _no_torch_function() -> ContextManager[Any]:
     """Return a context in which reading a tensor's attribute does not run a subclass's __torch_function__."""
-    found = namespace("torch._C").get("DisableTorchFunction")
-    return found() if found else nullcontext()
+    disable = namespace("torch._C").get("DisableTorchFunction")
+    return disable() if disable else nullcontext()
 
 
-def _of_parameters(placement: Placement, names: List[str], forms: Forms, found: List[Form]) -> None:
+def _of_parameters(placement: Placement, names: List[str], forms: Forms, tensors: List[Form]) -> None:
     placement.parameters = len(names)
     placement.devices, placement.dtypes = _tallies(forms.by_key.values(), "device"), _tallies(forms.by_key.values(), "dtype")
     placement.elements = sum(form.count * form.elements for form in forms.by_key.values())
     placement.trainable = sum(form.count for form in forms.by_key.values() if form.requires_grad)
     placement.lazy, placement.unreadable = forms.lazy.count, forms.unreadable.count
     placement.meta = placement.devices["meta"].count if "meta" in placement.devices else 0
-    placement.first = [_leaf(name, form) for name, form in zip(names[:_FIRST], found)]
+    placement.first = [_leaf(name, form) for name, form in zip(names[:_FIRST], tensors)]
     placement.majority = _majority(placement.devices)
-    placement.off_majority = _off(names, found, placement.majority, placement.devices)
-    placement.digest = _digest(names, found)
+    placement.off_majority = _off(names, tensors, placement.majority, placement.devices)
+    placement.digest = _digest(names, tensors)
 
 
-def _of_buffers(placement: Placement, names: List[str], forms: Forms, found: List[Form]) -> None:
+def _of_buffers(placement: Placement, names: List[str], forms: Forms, tensors: List[Form]) -> None:
     placement.buffers = len(names)
     placement.buffer_devices = _tallies(forms.by_key.values(), "device")
-    placement.buffers_off_majority = _off(names, found, placement.majority, placement.buffer_devices)
+    placement.buffers_off_majority = _off(names, tensors, placement.majority, placement.buffer_devices)
 
 
 def snapshot(module: Any) -> Tuple[Placement, List[List[Any]]]:
@@ -200,11 +200,13 @@ def snapshot(module: Any) -> Tuple[Placement, List[List[Any]]]:
     placement.shared, placement.truncated = walk.parameters.shared, walk.truncated
     of_parameters, of_buffers = Forms(), Forms()
     with _no_torch_function():
-        found = of_parameters.of(walk.parameters.tensors)
+        parameter_forms = of_parameters.of(walk.parameters.tensors)
         found_buffers = of_buffers.of(walk.buffers.tensors)
-    _of_parameters(placement, walk.parameters.names, of_parameters, found)
+    _of_parameters(placement, walk.parameters.names, of_parameters, parameter_forms)
     _of_buffers(placement, walk.buffers.names, of_buffers, found_buffers)
-    rows = [[name, form.shape, form.dtype, form.requires_grad, form.device] for name, form in zip(walk.parameters.names, found)]
+    rows: List[List[Any]] = []
+    for name, form in zip(walk.parameters.names, parameter_forms):
+        rows.append([name, form.shape, form.dtype, form.requires_grad, form.device])
     return placement, rows
 
 

@@ -119,8 +119,8 @@ def _own_namespace(instance: Any) -> Dict[str, Any]:
     for kind in bases(type(instance)):
         descriptor = class_contents(kind).get("__dict__")
         if descriptor is not None:
-            found = descriptor.__get__(instance) if type(descriptor) is GetSetDescriptorType else None
-            return found if type(found) is dict else {}
+            attributes = descriptor.__get__(instance) if type(descriptor) is GetSetDescriptorType else None
+            return attributes if type(attributes) is dict else {}
     return {}
 
 

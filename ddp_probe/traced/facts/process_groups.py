@@ -55,8 +55,10 @@ def group_name(group: Any) -> str:
 
 def group_description(group: Any) -> str:
     """Return the description that the job has given a group; older torches have none."""
-    found = class_contents(_c10d().ProcessGroup).get("group_desc")
-    return str(found.fget(group)) if type(found) is property and found.fget is not None and is_group(group) else ""
+    description = class_contents(_c10d().ProcessGroup).get("group_desc")
+    if type(description) is not property or description.fget is None or not is_group(group):
+        return ""
+    return str(description.fget(group))
 
 
 def is_group(group: Any) -> bool:
@@ -79,5 +81,5 @@ def held(table: Any, group: Any) -> Any:
 def _kind(c10d: Any, group: Any) -> str:
     """Read the backend's name from torch's map; get_backend would raise in a rank outside the group."""
     world = getattr(c10d, "_world", None)
-    found = held(world.pg_map if world is not None else getattr(c10d, "_pg_map", None), group)
-    return str(found[0]) if found else ""
+    kinds = held(world.pg_map if world is not None else getattr(c10d, "_pg_map", None), group)
+    return str(kinds[0]) if kinds else ""

@@ -97,10 +97,10 @@ def _text(value: Any, most: int = 100) -> str:
 def _build() -> Dict[str, str]:
     """Return the properties of torch's build; torch.version contains only constants."""
     build = namespace("torch.version")
-    found = {"torch." + name: _text(build.get(name)) for name in ("cuda", "hip", "xpu")}
-    found["torch.git"] = _text(build.get("git_version"))
-    found["torch.debug"] = "True" if build.get("debug") is True else ""
-    return {name: text for name, text in found.items() if text}
+    texts = {"torch." + name: _text(build.get(name)) for name in ("cuda", "hip", "xpu")}
+    texts["torch.git"] = _text(build.get("git_version"))
+    texts["torch.debug"] = "True" if build.get("debug") is True else ""
+    return {name: text for name, text in texts.items() if text}
 
 
 def version_of(module: str) -> str:
@@ -114,12 +114,12 @@ def version_of(module: str) -> str:
     text = _text(held.get("__version__"))
     if module == "torch" and text:
         return text
-    found = installed()
+    distributions = installed()
     names = (normal(name) for name in (module, *PACKAGES.get(module, ()), *accelerators.distributions().get(module, ())))
-    name = next((name for name in names if name in found.versions), "")
+    name = next((name for name in names if name in distributions.versions), "")
     if not name:
         return text
-    return found.versions[name] if _lies_in(found.folders[name], module, held) else text
+    return distributions.versions[name] if _lies_in(distributions.folders[name], module, held) else text
 
 
 def _lies_in(folder: str, module: str, held: Dict[str, Any]) -> bool:
@@ -133,13 +133,13 @@ def _lies_in(folder: str, module: str, held: Dict[str, Any]) -> bool:
 
 def versions() -> Dict[str, str]:
     """Return module to version, for imported and installed modules."""
-    found = {"python": "%d.%d.%d" % sys.version_info[:3]}
+    texts = {"python": "%d.%d.%d" % sys.version_info[:3]}
     for module in (*accelerators.modules(), *PACKAGES):
         text = version_of(module)
         if text:
-            found[module] = text
-    found.update(_build())
-    return found
+            texts[module] = text
+    texts.update(_build())
+    return texts
 
 
 def at_least(module: str, *numbers: int) -> bool:

@@ -101,13 +101,13 @@ def _taken(pid: int, path: str) -> Optional[_Memory]:
         fds = [_opened(os.path.join(folder, name)) for name in os.listdir(folder)]
     except ours(OSError):  # It is gone, or of another user.
         return None
-    found = None
+    memory = None
     for fd in fds:
-        if fd >= 0 and found is None and wanted and _who(os.pread(fd, _HEADER.size, 0)) == wanted:
-            found = _Memory(fd, _ident(fd), of_file)
+        if fd >= 0 and memory is None and wanted and _who(os.pread(fd, _HEADER.size, 0)) == wanted:
+            memory = _Memory(fd, _ident(fd), of_file)
         elif fd >= 0:
             os.close(fd)
-    return found
+    return memory
 
 
 def _opened(link: str) -> int:
@@ -227,8 +227,8 @@ class WithoutLedger(Owner):
 
     def moved(self) -> int:
         """Return since when its stack has stood; now, if it does not stand."""
-        found = stood(self.path)
-        return found.moved if found is not None and found.still else time.monotonic_ns()
+        stacks = stood(self.path)
+        return stacks.moved if stacks is not None and stacks.still else time.monotonic_ns()
 
     def place(self) -> Optional[Whereabouts]:
         """Return where its stack stands."""
@@ -281,7 +281,8 @@ class Others:
     def alive(self) -> List[Tuple[Owner, int]]:
         """Return those whose process runs, by rank, each with the time when it has moved last."""
         now = [((_owner(owner.path) or owner)._replace(held=self._held), owner.moved()) for owner in self._owners() if owner.is_alive()]
-        return sorted(now or [(owner, owner.moved()) for owner in self._joining()], key=lambda found: found[0].rank)
+        owners = now or [(owner, owner.moved()) for owner in self._joining()]
+        return sorted(owners, key=lambda pair: pair[0].rank)
 
     def gone(self) -> List[int]:
         """Return the ranks of this host that have a log and whose process is no more."""
@@ -298,8 +299,9 @@ class Others:
             names = [name for name in os.listdir(self.folder) if name.startswith("rank") and name.endswith(".jsonl")]
         except ours(OSError):
             return []
-        found = [_without_ledger(os.path.join(self.folder, name)) for name in names if name.split(".")[1] == self._host]
-        return [owner for owner in found if owner is not None]
+        own = [name for name in names if name.split(".")[1] == self._host]
+        owners = [_without_ledger(os.path.join(self.folder, name)) for name in own]
+        return [owner for owner in owners if owner is not None]
 
     def _owners(self) -> List[Owner]:
         return [owner for owner in self._found.values() if owner is not None]

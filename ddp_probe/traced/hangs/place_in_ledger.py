@@ -26,12 +26,13 @@ class OwnPosition(NamedTuple):
 def standing(file: LedgerFile) -> OwnPosition:
     """Return where the process stands; everything is empty if no call and no phase is open."""
     during, step = phase_and_step(file)
-    found = open_call(file.map)
+    record = open_call(file.map)
     where = OwnPosition(during=during, step=step)
-    if found is None:
+    if record is None:
         return where
-    group, size = _group(file, found["group"])
-    return where._replace(operation=_OPERATIONS.get(found["op"], ""), number=int(found["seq"]), group=group, size=size)
+    group, size = _group(file, record["group"])
+    operation = _OPERATIONS.get(record["op"], "")
+    return where._replace(operation=operation, number=int(record["seq"]), group=group, size=size)
 
 
 def phase_and_step(file: LedgerFile) -> Tuple[str, Optional[int]]:
@@ -103,15 +104,15 @@ class Hang:
         """Return whether it is time to say how long nothing has moved."""
         return since >= self._after * (1 << self._step)
 
-    def pass_on(self, told: bool) -> None:
+    def pass_on(self, reported: bool) -> None:
         """Wait for twice the time from here, whether it was reported or there was nothing to report."""
         self._step += 1
-        self._told += told
+        self._told += reported
 
     def over(self, moved: int) -> Optional[schema.Event]:
         """Return the event that ends what was reported, if the process has moved since."""
         before, self._moved = self._moved, moved
         if moved == before:
             return None
-        told, self._told, self._step = self._told, 0, 0
-        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told else None
+        reports, self._told, self._step = self._told, 0, 0
+        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=reports) if reports else None

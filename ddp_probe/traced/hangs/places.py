@@ -50,7 +50,7 @@ def stood(log: str) -> Optional[Stood]:
         return None
     try:
         began, event = _line(data, first), _line(data, data.rfind(_SUSPECTED))
-        frames = [(str(one["file"]), int(one["line"]), str(one["function"])) for one in event["threads"][0]["frames"]]
+        frames = [(str(frame["file"]), int(frame["line"]), str(frame["function"])) for frame in event["threads"][0]["frames"]]
         since = int(began["mono_ns"] - began["since"] * 1e9)
         named = [(file, function) for file, _, function in frames]
         still, doing = float(event.get("still") or 0), task(named)
@@ -88,8 +88,10 @@ def _end(log: str) -> bytes:
 
 def place(data: bytes, stack: Optional[Stood] = None) -> Whereabouts:
     """Return where the process of this ledger stands; if it is in no call, at the line of its stack. Without a ledger the stack tells."""
-    found = _place(data, stack)
-    return found if stack is None or found.waits else found._replace(task=found.task or stack.task)
+    whereabouts = _place(data, stack)
+    if stack is None or whereabouts.waits:
+        return whereabouts
+    return whereabouts._replace(task=whereabouts.task or stack.task)
 
 
 def _place(data: bytes, stack: Optional[Stood]) -> Whereabouts:
@@ -135,7 +137,7 @@ def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:
 def parted(ledgers: Iterable["tuple[int, bytes]"]) -> str:
     """Say which rank has left the sequence of calls that all make; nothing if none has, or if it is unknown."""
     calls = {rank: list(_calls(data)) for rank, data in ledgers}
-    left = departure({rank: made for rank, made in calls.items() if made})
+    left = departure({rank: sequence for rank, sequence in calls.items() if sequence})
     if left is None:
         return ""
     others = "%s called" % named(list(left.others)) if left.others else "it had always called"
@@ -180,8 +182,8 @@ def named(ranks: List[int]) -> str:
     return "rank%s %s" % ("" if len(ranks) == 1 else "s", ", ".join(parts))
 
 
-def _by_number(found: Dict[str, List[int]]) -> "List[tuple[str, List[int]]]":
-    return sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[1]))
+def _by_number(ranks_by_words: Dict[str, List[int]]) -> "List[tuple[str, List[int]]]":
+    return sorted(ranks_by_words.items(), key=lambda pair: (-len(pair[1]), pair[1]))
 
 
 def _called(data: bytes, row: Dict[str, Any]) -> str:

@@ -43,10 +43,11 @@ class Seen(NamedTuple):
     @property
     def calm(self) -> str:
         """Say that nothing may be wrong: who is waited for evaluates, saves, imports or is in a debugger, or may still start."""
-        free = [one for _, one in self.places if not one.waits]
-        if free and all(one.task for one in free):
+        free = [place for _, place in self.places if not place.waits]
+        if free and all(place.task for place in free):
             return " Nothing is wrong if that takes so long."
-        joining = not free and not self.is_all and all(one.words.startswith("in init_process_group") for _, one in self.places)
+        all_join = all(place.words.startswith("in init_process_group") for _, place in self.places)
+        joining = not free and not self.is_all and all_join
         return " Nothing is wrong if the ranks that have not come there still start or import." if joining else ""
 
 
@@ -94,10 +95,10 @@ class Standstill:
         if not newest or not self._hang.is_due((now - max(newest, self._resumed)) / 1e9 - self._grace):
             self._unheard = None
         elif self._is_sure():
-            self._hang.pass_on(told=self._tell(newest))
+            self._hang.pass_on(reported=self._tell(newest))
             self._unheard = None
             while self._hang.is_due(_since(newest)):  # It was said late.
-                self._hang.pass_on(told=False)
+                self._hang.pass_on(reported=False)
 
     def _is_sure(self) -> bool:
         """Tell whether to speak now. That all ranks are paused is not a hang; one whose watcher does not wake may have been let go on this moment."""
@@ -237,7 +238,7 @@ class Unled:
 
 def _parted(seen: Seen) -> str:
     """Say which rank has left the sequence of calls, if all of the job are here and wait."""
-    if not seen.is_all or len(seen.places) != len(seen.owners) or not all(one.waits for _, one in seen.places):
+    if not seen.is_all or len(seen.places) != len(seen.owners) or not all(place.waits for _, place in seen.places):
         return ""
     return parted((owner.rank, owner.whole()) for owner, _ in seen.owners)
 
@@ -255,5 +256,5 @@ def has_launcher(folder: str, host: str) -> bool:
 def _pid(path: str) -> int:
     """Return the process of a log."""
     with open(path, "rb") as file:
-        found = _PID.search(file.readline(_LINE))
-    return int(found.group(1)) if found is not None else -1
+        match = _PID.search(file.readline(_LINE))
+    return int(match.group(1)) if match is not None else -1

@@ -111,7 +111,7 @@ class _Early:
         since = (now - self._main.since_ns) / 1e9
         if self._hang.is_due(self._pauses.counted(self._main.since_ns, now)):
             is_busy = self._main.is_busy()
-            self._hang.pass_on(told=not is_busy)
+            self._hang.pass_on(reported=not is_busy)
             if not is_busy:
                 stacks = thread_stacks(threads.get_ident())
                 suspected = schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=stacks)
@@ -205,7 +205,7 @@ class _Rounds:
             return None
         where = standing(self._file)
         waited_for = _has_group() and (self._process.rank_info.world_size or 0) > 1
-        self._hang.pass_on(told=bool(where.operation or where.during or waited_for))
+        self._hang.pass_on(reported=bool(where.operation or where.during or waited_for))
         if not (where.operation or where.during or waited_for):
             return None
         still = max(0.0, min(since, (now - self._main.since_ns) / 1e9))
@@ -248,9 +248,9 @@ class Requests:
         if not self._looks:
             return ()
         self._looks -= 1
-        found = sorted(set(self._numbers()) - self._known)
-        self._known.update(found)
-        return found
+        numbers = sorted(set(self._numbers()) - self._known)
+        self._known.update(numbers)
+        return numbers
 
     def _numbers(self) -> Any:
         try:

@@ -88,21 +88,21 @@ class Call:
             return {}
         first: List[Any] = [self.instance] if self._parameters.bound else []
         try:
-            found = dict(signature.bind(*first, *self.args, **self.kwargs).arguments)
+            bound = dict(signature.bind(*first, *self.args, **self.kwargs).arguments)
         except ours(TypeError):
             return {}
         if self._parameters.bound:
-            self._drop_instance(signature, found)
-        return found
+            self._drop_instance(signature, bound)
+        return bound
 
-    def _drop_instance(self, signature: inspect.Signature, found: Dict[str, Any]) -> None:
+    def _drop_instance(self, signature: inspect.Signature, bound: Dict[str, Any]) -> None:
         parameter = next(iter(signature.parameters.values()))
         if parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
-            del found[parameter.name]
-        elif len(found[parameter.name]) > 1:
-            found[parameter.name] = found[parameter.name][1:]
+            del bound[parameter.name]
+        elif len(bound[parameter.name]) > 1:
+            bound[parameter.name] = bound[parameter.name][1:]
         else:
-            del found[parameter.name]
+            del bound[parameter.name]
 
     def defaults(self) -> Dict[str, Any]:
         """Return the defaults of the signature by parameter name."""

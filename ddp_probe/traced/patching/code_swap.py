@@ -52,10 +52,10 @@ class Swap:
 
 def innermost(target: Target) -> Optional[types.FunctionType]:
     """Return the function below every decorator; None if the target is not there, or is somebody's own function."""
-    found = locate(target)
-    if isinstance(found, str):
+    located = locate(target)
+    if isinstance(located, str):
         return None
-    function: Any = without_us(found[1])
+    function: Any = without_us(located[1])
     while type(function) in (classmethod, staticmethod):
         function = function.__func__
     for _ in range(20):
@@ -77,10 +77,10 @@ def woven_swap(target: Target, function: types.FunctionType, hooks: Hooks, given
     if code.co_flags & _NOT_PLAIN or code.co_freevars:
         raise NotWoven("it is not a plain function")
     twin = twin_of(function)
-    made = Swap(target, function, _code(function, twin, hooks, given, sources))
+    swap = Swap(target, function, _code(function, twin, hooks, given, sources))
     if "torch._C._dynamo" in sys.modules and INLINED not in vars(function):
-        made.shown = twin
-    return made
+        swap.shown = twin
+    return swap
 
 
 def hide(code: Optional[types.CodeType], and_below: bool = True) -> None:
@@ -120,7 +120,7 @@ def twin_of(function: types.FunctionType) -> types.FunctionType:
 
 
 def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, given: Sequence[Given], sources: SourceFiles) -> types.CodeType:
-    made: List[types.CodeType] = []
+    codes: List[types.CodeType] = []
 
     def error(token: Any) -> None:
         exc = sys.exc_info()[1]
@@ -141,16 +141,17 @@ def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, 
             cut()
 
     def of_twin() -> None:
-        leave(made[0])
+        leave(codes[0])
 
     for called in (*hooks, error, cut, of_twin):
         hide(getattr(called, "__code__", None))
     compiles = getattr(_dynamo(), "get_eval_frame_callback", None)
     code = weave(function, given, sources, compiles is not None)
     values: Dict[Any, Any] = dict(zip(PLACES, (hooks.begin, hooks.end, error, cut, compiles, twin, of_twin)))
-    made.append(code.replace(co_consts=tuple(values.get(const, const) if type(const) is str else const for const in code.co_consts)))
-    hide(made[0], and_below=False)
-    return made[0]
+    constants = [values.get(const, const) if type(const) is str else const for const in code.co_consts]
+    codes.append(code.replace(co_consts=tuple(constants)))
+    hide(codes[0], and_below=False)
+    return codes[0]
 
 
 def _dynamo() -> Any:

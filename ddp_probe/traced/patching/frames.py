@@ -36,14 +36,14 @@ def clean_exception(exc: Optional[BaseException]) -> None:
     seen: Set[int] = set()
     todo: List[Optional[BaseException]] = [exc]
     while todo:
-        one = todo.pop()
-        if one is None or id(one) in seen:
+        linked = todo.pop()
+        if linked is None or id(linked) in seen:
             continue
-        seen.add(id(one))
-        held = links(one)
-        _put_traceback(one, clean_traceback(held["__traceback__"], _came_from_outside(one)))
+        seen.add(id(linked))
+        held = links(linked)
+        _put_traceback(linked, clean_traceback(held["__traceback__"], _came_from_outside(linked)))
         todo += [held["__cause__"], held["__context__"]]
-        todo += _members(one)
+        todo += _members(linked)
 
 
 def _came_from_outside(exc: BaseException) -> bool:
@@ -57,11 +57,11 @@ def links(exc: BaseException) -> Dict[str, Any]:
 
 
 def _entries(tb: Optional[TracebackType]) -> List[TracebackType]:
-    found: List[TracebackType] = []
+    entries: List[TracebackType] = []
     while tb is not None:
-        found.append(tb)
+        entries.append(tb)
         tb = tb.tb_next
-    return found
+    return entries
 
 
 def _members(exc: BaseException) -> Tuple[BaseException, ...]:
@@ -115,6 +115,6 @@ def _go_on_with(exc: BaseException, tb: Optional[TracebackType]) -> None:
         _set.append(ctypes.PYFUNCTYPE(None, held)(("Py_IncRef", ctypes.pythonapi)))
         _set.append(ctypes.PYFUNCTYPE(None, held, held, held)(("PyErr_SetExcInfo", ctypes.pythonapi)))
     take, put = _set
-    for one in (type(exc), exc, tb):
-        take(id(one))  # PyErr_SetExcInfo keeps the references that it is given.
+    for part in (type(exc), exc, tb):
+        take(id(part))  # PyErr_SetExcInfo keeps the references that it is given.
     put(id(type(exc)), id(exc), id(tb))

@@ -77,7 +77,7 @@ class _Trail:
         """Tell whether the wrapper is still there after others have been spliced."""
         first = self.nodes[0]
         held = gc.get_referents(first)
-        return any(one is self.patch_site.wrapper for one in held)
+        return any(thing is self.patch_site.wrapper for thing in held)
 
     def described(self) -> str:
         """Say what holds the wrapper, and what holds that."""
@@ -103,19 +103,19 @@ def held_elsewhere(patch_sites: List[PatchSite]) -> List[Entry]:
 def keeping_originals(patch_sites: List[PatchSite]) -> Dict[str, List[str]]:
     """Name who holds an original under no name that was replaced, by target: a late patch does not see the calls made through them."""
     by_id = {id(patch_site.original): patch_site for patch_site in patch_sites}
-    known = {id(patch_site.wrapper) for patch_site in patch_sites}
+    wrappers = {id(patch_site.wrapper) for patch_site in patch_sites}
     trails: List[_Trail] = []
-    for one in _referrers([patch_site.original for patch_site in patch_sites]):
-        if type(one) not in _SKIPPED and id(one) not in known:
-            trails += [_Trail(by_id[id(held)], one) for held in gc.get_referents(one) if id(held) in by_id]
+    for holder in _referrers([patch_site.original for patch_site in patch_sites]):
+        if type(holder) not in _SKIPPED and id(holder) not in wrappers:
+            trails += [_Trail(by_id[id(held)], holder) for held in gc.get_referents(holder) if id(held) in by_id]
     trails = trails[:_MOST]
     for _ in range(_LEVELS):
         _climb(trails)
-    found: Dict[str, List[str]] = {}
+    by_target: Dict[str, List[str]] = {}
     for trail in trails:
         if not trail.temporary():
-            found.setdefault(str(trail.patch_site.target), []).append(trail.described())
-    return found
+            by_target.setdefault(str(trail.patch_site.target), []).append(trail.described())
+    return by_target
 
 
 def _entry(trail: _Trail, kind: str, restored: bool, why: str) -> Entry:
@@ -124,32 +124,37 @@ def _entry(trail: _Trail, kind: str, restored: bool, why: str) -> Entry:
 
 def _trails(patch_sites: List[PatchSite]) -> List[_Trail]:
     by_id = {id(patch_site.wrapper): patch_site for patch_site in patch_sites}
-    found: List[_Trail] = []
-    direct = {id(one): one for one in _referrers([patch_site.wrapper for patch_site in patch_sites]) + _proxies() if type(one) not in _SKIPPED}
-    for one in direct.values():
-        inside = {id(held) for held in gc.get_referents(one)}
-        found += [_Trail(patch_site, one) for key, patch_site in by_id.items() if key in inside]
-    return found[:_MOST]
+    trails: List[_Trail] = []
+    holders = _referrers([patch_site.wrapper for patch_site in patch_sites]) + _proxies()
+    direct = {id(holder): holder for holder in holders if type(holder) not in _SKIPPED}
+    for holder in direct.values():
+        inside = {id(held) for held in gc.get_referents(holder)}
+        trails += [_Trail(patch_site, holder) for key, patch_site in by_id.items() if key in inside]
+    return trails[:_MOST]
 
 
 def _referrers(things: List[Any]) -> List[Any]:
     """Ask the collector, and leave out the arguments of this very question, which Python 3.13 finds too."""
     mark: List[Any] = []
-    found = gc.get_referrers(mark, *things)
-    return [one for one in found if one is not things and not (type(one) is tuple and one and one[0] is mark)]
+    holders = gc.get_referrers(mark, *things)
+    return [holder for holder in holders if holder is not things and not _begins_with(mark, holder)]
+
+
+def _begins_with(mark: List[Any], holder: Any) -> bool:
+    return type(holder) is tuple and bool(holder) and holder[0] is mark
 
 
 def _proxies() -> List[Any]:
     """Return every proxy of wrapt: up to wrapt 2.0 the collector cannot see what its function wrappers hold."""
     kinds: Dict[Any, bool] = {}
-    found = []
-    for one in gc.get_objects():
-        kind = type(one)
+    proxies = []
+    for thing in gc.get_objects():
+        kind = type(thing)
         if kind not in kinds:
-            kinds[kind] = is_proxy(one)
+            kinds[kind] = is_proxy(thing)
         if kinds[kind]:
-            found.append(one)
-    return found
+            proxies.append(thing)
+    return proxies
 
 
 def _climb(trails: List[_Trail]) -> None:

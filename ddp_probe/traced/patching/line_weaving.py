@@ -44,7 +44,7 @@ class WatchedSource:
 def first_line(definition: ast.stmt) -> int:
     """Return the line at which a statement begins, decorators included."""
     decorators: List[ast.expr] = getattr(definition, "decorator_list", [])
-    return min([definition.lineno, *(each.lineno for each in decorators)])
+    return min([definition.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _outermost(code: CodeType) -> Iterator[CodeType]:
@@ -59,8 +59,8 @@ def _outermost(code: CodeType) -> Iterator[CodeType]:
 def _lines(code: CodeType) -> range:
     """Return the lines of a function, inner functions included."""
     last = code.co_firstlineno
-    for each in with_inner(code):
-        last = max([last, *(line for line in _starts(each) if line)])
+    for inner in with_inner(code):
+        last = max([last, *(line for line in _starts(inner) if line)])
     return range(code.co_firstlineno, last + 1)
 
 
@@ -80,11 +80,11 @@ def _starts(code: CodeType) -> List[Any]:
 
 def statement_at(tree: ast.AST, line: int) -> Optional[ast.stmt]:
     """Return the innermost statement whose own part, without the blocks in it, holds a line."""
-    found: Optional[ast.stmt] = None
+    innermost: Optional[ast.stmt] = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not isinstance(node, _DEFINITIONS) and node.lineno <= line <= _own_end(node):
-            found = node
-    return found
+            innermost = node
+    return innermost
 
 
 def _own_end(statement: ast.stmt) -> int:

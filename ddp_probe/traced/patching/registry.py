@@ -82,11 +82,11 @@ class PatchRegistry:
             return self._keep(patch)
 
     def _apply(self, patch: Patch) -> Patch:
-        found = locate(patch.target)
-        if isinstance(found, str):
-            patch.why = patch.why if patch.state == "patched" else found
+        located = locate(patch.target)
+        if isinstance(located, str):
+            patch.why = patch.why if patch.state == "patched" else located
             return self._keep(patch)
-        slot, raw = found
+        slot, raw = located
         if patch.patch_site is not None and self._same(patch.patch_site.slot, slot) and holds(patch.patch_site):
             return patch
         patch_site = self._patch_site(patch.target, slot, raw)
@@ -103,8 +103,8 @@ class PatchRegistry:
         return patch
 
     @staticmethod
-    def _same(one: Slot, other: Slot) -> bool:
-        return one.holder is other.holder and one.attribute == other.attribute
+    def _same(slot: Slot, other: Slot) -> bool:
+        return slot.holder is other.holder and slot.attribute == other.attribute
 
     def _patch_site(self, target: Target, slot: Slot, raw: Any) -> Union[PatchSite, str]:
         """Return the patch site of this slot, made now if there is none yet, or a sentence saying why there cannot be one."""

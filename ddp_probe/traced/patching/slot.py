@@ -17,13 +17,13 @@ def namespace(module: Any) -> Optional[Dict[str, Any]]:
     """Return the dictionary of a module without touching its attributes; None if it is not a module."""
     if not issubclass(type(module), types.ModuleType):
         return None
-    found = _MODULE_DICT.__get__(module)
-    return found if type(found) is dict else None
+    attributes = _MODULE_DICT.__get__(module)
+    return attributes if type(attributes) is dict else None
 
 
-def is_class(found: Any) -> bool:
+def is_class(value: Any) -> bool:
     """Tell whether this is a class, whatever its __class__ says."""
-    return issubclass(type(found), type)
+    return issubclass(type(value), type)
 
 
 def class_order(cls: Any) -> Tuple[Any, ...]:
@@ -34,9 +34,9 @@ def class_order(cls: Any) -> Tuple[Any, ...]:
 def class_attribute(cls: Any, name: str) -> Tuple[Any, bool]:
     """Return the raw attribute along the method resolution order, and whether the class itself holds it."""
     for owner in class_order(cls):
-        found = _CLASS_DICT.__get__(owner).get(name, MISSING)
-        if found is not MISSING:
-            return found, owner is cls
+        value = _CLASS_DICT.__get__(owner).get(name, MISSING)
+        if value is not MISSING:
+            return value, owner is cls
     return MISSING, False
 
 
@@ -84,25 +84,25 @@ def locate(target: Target) -> Union[Tuple[Slot, Any], str]:
         return "%s is not a module." % target.module
     parts = target.qualname.split(".")
     if len(parts) == 1:
-        found = space.get(parts[0], MISSING)
+        value = space.get(parts[0], MISSING)
         slot = Slot(module, parts[0], True, str(target))
-        return "%s has no attribute %s." % (target.module, parts[0]) if found is MISSING else (slot, found)
+        return "%s has no attribute %s." % (target.module, parts[0]) if value is MISSING else (slot, value)
     return _locate_in_class(target, space.get(parts[0], MISSING), parts)
 
 
-def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tuple[Slot, Any], str]:
+def _locate_in_class(target: Target, value: Any, parts: List[str]) -> Union[Tuple[Slot, Any], str]:
     holder, own, label = sys.modules[target.module], True, target.module
     for name, following in zip(parts, parts[1:]):
-        if found is MISSING:
+        if value is MISSING:
             return "%s has no attribute %s." % (label, name)
         label = "%s.%s" % (label, name)
-        if not is_class(found):
+        if not is_class(value):
             return "%s is not a class." % label
-        holder = found
-        found, own = class_attribute(holder, following)
-    if found is MISSING:
+        holder = value
+        value, own = class_attribute(holder, following)
+    if value is MISSING:
         return "%s has no attribute %s." % (label, parts[-1])
-    return Slot(holder, parts[-1], own, str(target)), found
+    return Slot(holder, parts[-1], own, str(target)), value
 
 
 # Describes an object by its type and name, never by its repr, which is the user's code.
@@ -118,14 +118,14 @@ def type_name(cls: Any) -> str:
     return "%s.%s" % (module, name) if type(module) is str and module != "builtins" else name
 
 
-def describe(found: Any) -> str:
+def describe(value: Any) -> str:
     """Say what this is."""
-    kind = type(found)
+    kind = type(value)
     if kind in _FUNCTIONS:
-        return "the function %s.%s" % (found.__module__, found.__qualname__)
-    if is_class(found):
-        return "the class %s" % type_name(found)
-    space = namespace(found)
+        return "the function %s.%s" % (value.__module__, value.__qualname__)
+    if is_class(value):
+        return "the class %s" % type_name(value)
+    space = namespace(value)
     if space is not None:
         return "the module %s" % space.get("__name__")
     return "an object of type %s" % type_name(kind)

@@ -25,15 +25,15 @@ def restore(patch_sites: List[PatchSite]) -> List[Entry]:
 
 
 def _restore_slot(patch_site: PatchSite) -> Entry:
-    found, target, label = patch_site.slot.read(), patch_site.target, patch_site.slot.label
+    current, target, label = patch_site.slot.read(), patch_site.target, patch_site.slot.label
     kind, expected = ("attribute", patch_site.raw) if patch_site.slot.existed else ("slot", MISSING)
-    if found is patch_site.placed:
+    if current is patch_site.placed:
         _put(patch_site.slot, expected)
         back = patch_site.slot.read() is expected
         return Entry(target, label, kind, back, _said(kind, back))
-    if found is expected:
+    if current is expected:
         return Entry(target, label, kind, True, "Somebody else put it back.")
-    return _taken(patch_site, patch_site.slot, found)
+    return _taken(patch_site, patch_site.slot, current)
 
 
 def _put(slot: Slot, value: object) -> None:
@@ -52,17 +52,20 @@ def _said(kind: str, back: bool) -> str:
     return "The slot that the probe made is removed." if kind == "slot" else "The original is back."
 
 
-def _taken(patch_site: PatchSite, slot: Slot, found: object) -> Entry:
+def _taken(patch_site: PatchSite, slot: Slot, current: object) -> Entry:
     """Handle a slot that somebody else has written to since."""
-    if found is MISSING:
+    if current is MISSING:
         return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody removed the attribute.")
-    if not leads_to(found, patch_site.wrapper):
-        return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody put something else there, and it stays: %s." % describe(found))
-    for one in list(walk(found)):
-        splice(one)
-    if leads_to(found, patch_site.wrapper):
-        return Entry(patch_site.target, slot.label, "unreachable", False, "Somebody's wrapper holds a switched-off one: %s." % describe(found))
-    return Entry(patch_site.target, slot.label, "spliced", True, "Somebody's wrapper stays and calls the original: %s." % describe(found))
+    if not leads_to(current, patch_site.wrapper):
+        because = "Somebody put something else there, and it stays: %s." % describe(current)
+        return Entry(patch_site.target, slot.label, "overwritten", False, because)
+    for wrapper in list(walk(current)):
+        splice(wrapper)
+    if leads_to(current, patch_site.wrapper):
+        because = "Somebody's wrapper holds a switched-off one: %s." % describe(current)
+        return Entry(patch_site.target, slot.label, "unreachable", False, because)
+    because = "Somebody's wrapper stays and calls the original: %s." % describe(current)
+    return Entry(patch_site.target, slot.label, "spliced", True, because)
 
 
 def _restore_aliases() -> Iterator[Entry]:
@@ -80,6 +83,6 @@ def _restore_aliases() -> Iterator[Entry]:
 def _lost_aliases(patch_site: PatchSite) -> Iterator[Entry]:
     """Report aliases that somebody has written to since they were replaced."""
     for alias in patch_site.aliases:
-        found = alias.read()
-        if found is not patch_site.original:
-            yield _taken(patch_site, alias, found)
+        current = alias.read()
+        if current is not patch_site.original:
+            yield _taken(patch_site, alias, current)

@@ -102,8 +102,8 @@ def _depth(line: str) -> int:
 def _imported(function: FunctionType) -> List[str]:
     """Return which of the names that it uses its module seems to have imported: from 3.11 on their methods are called by other code."""
     there, own = function.__globals__, function.__module__
-    found = [(name, there.get(name)) for name in sorted(_names(function.__code__))]
-    return [name for name, value in found if _is_imported(value, own)]
+    values = [(name, there.get(name)) for name in sorted(_names(function.__code__))]
+    return [name for name, value in values if _is_imported(value, own)]
 
 
 def _names(code: CodeType) -> Set[str]:
@@ -242,18 +242,18 @@ def _rewrite(node: Any, code: CodeType, given: Sequence[Given], beside_dynamo: b
     rest = node.body[len(documented) :]
     first, last = _Place(node.lineno), _Place(node.body[-1].lineno)
     _returns(rest)
-    begun = first.call(BEGIN, *[_argument(first, code, one) for one in given])
+    begun = first.call(BEGIN, *[_argument(first, code, piece) for piece in given])
     twin = [_twin(first, code)] if beside_dynamo else []
     inside = [first.store(_TOKEN, begun), *twin, *rest, last.does(END, last.load(_TOKEN), last.constant(None))]
     failed = first.guarded([first.does(ERROR, first.load(_TOKEN))], first.does(CUT))
     node.body = [*documented, first.store(_TOKEN, first.constant(None)), first.guarded(inside, failed)]
 
 
-def _argument(place: _Place, code: CodeType, one: Given) -> ast.expr:
-    if type(one) is not str:
-        return place.constant(one)
+def _argument(place: _Place, code: CodeType, piece: Given) -> ast.expr:
+    if type(piece) is not str:
+        return place.constant(piece)
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    name = next((name for name in one.split() if name in arguments), None)
+    name = next((name for name in piece.split() if name in arguments), None)
     return place.constant(None) if name is None else place.load(name)
 
 

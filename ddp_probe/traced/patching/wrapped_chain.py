@@ -16,20 +16,20 @@ _PROXY: Any = wrapt.FunctionWrapper.__mro__[-2]
 _MOST = 200
 
 
-def is_proxy(found: Any) -> bool:
+def is_proxy(value: Any) -> bool:
     """Tell whether this is a proxy of wrapt that is not ours."""
-    return _PROXY in class_order(type(found)) and type(found) not in (Wrapper, Bound)
+    return _PROXY in class_order(type(value)) and type(value) not in (Wrapper, Bound)
 
 
-def leads_to(found: Any, wrapper: Any) -> bool:
+def leads_to(value: Any, wrapper: Any) -> bool:
     """Tell whether our wrapper is inside this, however deep."""
-    return any(wrapper_in(one) is wrapper for one in walk(found))
+    return any(wrapper_in(inner) is wrapper for inner in walk(value))
 
 
 def holds(patch_site: PatchSite) -> bool:
     """Tell whether the slot still leads to our wrapper, directly or through somebody else's."""
-    found = patch_site.slot.read()
-    return found is patch_site.placed or leads_to(found, patch_site.wrapper)
+    current = patch_site.slot.read()
+    return current is patch_site.placed or leads_to(current, patch_site.wrapper)
 
 
 def overwritten_by(patch: Patch) -> Optional[str]:
@@ -37,54 +37,54 @@ def overwritten_by(patch: Patch) -> Optional[str]:
     site = patch.patch_site
     if site is None or site.retired or holds(site):
         return None
-    found = site.slot.read()
-    return "nothing, the attribute is gone" if found is MISSING else describe(found)
+    current = site.slot.read()
+    return "nothing, the attribute is gone" if current is MISSING else describe(current)
 
 
-def walk(found: Any) -> Iterator[Any]:
+def walk(value: Any) -> Iterator[Any]:
     """Yield this and everything it wraps: closures, __wrapped__, proxies, partials and bound methods."""
-    todo: List[Any] = [found]
+    todo: List[Any] = [value]
     seen: Set[int] = set()
     while todo and len(seen) < _MOST:
-        one = todo.pop(0)
-        if id(one) in seen:
+        current = todo.pop(0)
+        if id(current) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        if wrapper_in(one) is None:
-            todo += [inner for inner in _inside(one) if _can_wrap(inner)]
+        seen.add(id(current))
+        yield current
+        if wrapper_in(current) is None:
+            todo += [inner for inner in _inside(current) if _can_wrap(inner)]
 
 
-def adopts(found: Any) -> bool:
+def adopts(value: Any) -> bool:
     """Tell whether this is a proxy or a function whose own __wrapped__ is a retired wrapper of ours."""
-    if is_proxy(found):
-        return _retired(_wrapped(found))
-    return type(found) is types.FunctionType and _retired(found.__dict__.get("__wrapped__"))
+    if is_proxy(value):
+        return _retired(_wrapped(value))
+    return type(value) is types.FunctionType and _retired(value.__dict__.get("__wrapped__"))
 
 
-def splice(found: Any) -> bool:
+def splice(value: Any) -> bool:
     """Replace our retired wrapper by the original in whatever holds it directly; tell whether there was one."""
-    if is_proxy(found):
-        return _splice_proxy(found)
-    if type(found) is not types.FunctionType:
+    if is_proxy(value):
+        return _splice_proxy(value)
+    if type(value) is not types.FunctionType:
         return False
     done = False
-    for cell in found.__closure__ or ():
+    for cell in value.__closure__ or ():
         held = _content(cell)
         if _retired(held):
             cell.cell_contents = without_us(held)
             done = True
-    if _retired(found.__dict__.get("__wrapped__")):
-        found.__dict__["__wrapped__"] = without_us(found.__dict__["__wrapped__"])
+    if _retired(value.__dict__.get("__wrapped__")):
+        value.__dict__["__wrapped__"] = without_us(value.__dict__["__wrapped__"])
         done = True
     return done
 
 
-def _splice_proxy(found: Any) -> bool:
-    held = _wrapped(found)
+def _splice_proxy(proxy: Any) -> bool:
+    held = _wrapped(proxy)
     if not _retired(held):
         return False
-    found.__wrapped__ = without_us(held)
+    proxy.__wrapped__ = without_us(held)
     return True
 
 
@@ -107,22 +107,22 @@ def _wrapped(proxy: Any) -> Any:
         return None
 
 
-def _inside(found: Any) -> List[Any]:
-    kind = type(found)
+def _inside(value: Any) -> List[Any]:
+    kind = type(value)
     if kind is types.FunctionType:
-        return [_content(cell) for cell in found.__closure__ or ()] + [found.__dict__.get("__wrapped__")]
+        return [_content(cell) for cell in value.__closure__ or ()] + [value.__dict__.get("__wrapped__")]
     if kind in (types.MethodType, classmethod, staticmethod):
-        return [found.__func__]
+        return [value.__func__]
     if kind is functools.partial:
-        return [found.func]
-    if is_proxy(found):
-        return [_wrapped(found)]
-    return _attributes(found)
+        return [value.func]
+    if is_proxy(value):
+        return [_wrapped(value)]
+    return _attributes(value)
 
 
-def _attributes(found: Any) -> List[Any]:
+def _attributes(value: Any) -> List[Any]:
     try:
-        held = object.__getattribute__(found, "__dict__")
+        held = object.__getattribute__(value, "__dict__")
     except ours(AttributeError):
         return []
     return list(held.values()) if type(held) is dict else []

@@ -124,31 +124,31 @@ def _never(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
     return wrapped(*args, **kwargs)
 
 
-def wrapper_in(found: Any) -> Optional[Wrapper]:
+def wrapper_in(value: Any) -> Optional[Wrapper]:
     """Return our wrapper if this is one, a binding of one, or a class or static method around one; else None."""
-    kind = type(found)
+    kind = type(value)
     if kind is Wrapper:
-        return found  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
     if kind is Bound:
-        return found._self_parent  # type: ignore[no-any-return]
-    if kind in (types.MethodType, classmethod, staticmethod) and type(found.__func__) is Wrapper:
-        return found.__func__  # type: ignore[no-any-return,unused-ignore]
+        return value._self_parent  # type: ignore[no-any-return]
+    if kind in (types.MethodType, classmethod, staticmethod) and type(value.__func__) is Wrapper:
+        return value.__func__  # type: ignore[no-any-return,unused-ignore]
     return None
 
 
-def without_us(found: Any) -> Any:
+def without_us(value: Any) -> Any:
     """Return what would be here if nothing had been patched."""
-    wrapper = wrapper_in(found)
+    wrapper = wrapper_in(value)
     if wrapper is None:
-        return found
-    patch_site, kind = wrapper._self_patch_site, type(found)
+        return value
+    patch_site, kind = wrapper._self_patch_site, type(value)
     if kind is Wrapper:
         return patch_site.original
     if kind is Bound:
-        return found._self_original
+        return value._self_original
     if kind is types.MethodType:
-        return types.MethodType(patch_site.original, found.__self__)
-    return patch_site.raw if found is patch_site.placed else kind(patch_site.original)
+        return types.MethodType(patch_site.original, value.__self__)
+    return patch_site.raw if value is patch_site.placed else kind(patch_site.original)
 
 
 # Pickles a wrapper as the name of its original, so that unpickling does not need this package.
@@ -169,9 +169,9 @@ def reference(target: Target) -> Tuple[Callable[..., Any], Tuple[Any, ...]]:
     return operator.attrgetter(target.qualname), (_Module(target.module),)
 
 
-def lookup(found: Any) -> Optional[str]:
+def lookup(value: Any) -> Optional[str]:
     """Return the qualified name under which pickle itself finds this very object, or None."""
-    module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if type(module) is not str or type(name) is not str:
         return None
     space = namespace(sys.modules.get(module)) or {}
@@ -181,4 +181,4 @@ def lookup(found: Any) -> Optional[str]:
         reached = class_attribute(reached, part)[0] if is_class(reached) else MISSING
     if type(reached) is staticmethod:
         reached = reached.__func__
-    return name if reached is found else None
+    return name if reached is value else None

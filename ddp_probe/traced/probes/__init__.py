@@ -145,9 +145,9 @@ class Probe(Observer):
             if event is not None:
                 self._write(call, event)
         if isinstance(call.note, Begun):
-            told = failure(exc)
-            call.note.span.error(told, self.error(call, call.note, exc))
-            self._state(call.note.event, "error", always="out of memory" in told.message)
+            description = failure(exc)
+            call.note.span.error(description, self.error(call, call.note, exc))
+            self._state(call.note.event, "error", always="out of memory" in description.message)
 
     def _state(self, event: schema.Event, phase: str, always: bool = False) -> None:
         if self.states or always:

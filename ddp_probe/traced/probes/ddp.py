@@ -118,7 +118,7 @@ def _wrapper(call: Call) -> str:
 
 
 def _listed(ids: Any) -> Optional[List[str]]:
-    return [describe(each) for each in ids[:_MOST]] if type(ids) in (list, tuple, range) else None
+    return [describe(device_id) for device_id in ids[:_MOST]] if type(ids) in (list, tuple, range) else None
 
 
 def _text(value: Any) -> str:

@@ -81,10 +81,10 @@ class Launcher(Probe):
         if method == "start":
             asked = _whole(contents(call.instance).get("nprocs"))
             return schema.LauncherGroup(restart=self._generation, asked=asked, oom_kills=HostReader().oom_kills())
-        told = None if self._stopped else _signal_being_handled()
-        if told is not None:
+        event = None if self._stopped else _signal_being_handled()
+        if event is not None:
             self._stopped = True
-            self.session.recorder.point(told)
+            self.session.recorder.point(event)
             self.session.launch.note_signal()
         return None
 

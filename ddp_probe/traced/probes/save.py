@@ -106,10 +106,10 @@ def _stat(path: str) -> Optional[os.stat_result]:
 def _free(path: str) -> Optional[int]:
     for place in (path, os.path.dirname(path) or "."):
         try:
-            found = os.statvfs(place)
+            room = os.statvfs(place)
         except ours(OSError, ValueError):
             continue
-        return found.f_bavail * found.f_frsize
+        return room.f_bavail * room.f_frsize
     return None
 
 

@@ -37,10 +37,10 @@ class Spawn(Probe):
 
     def error(self, call: Call, begun: Begun, exc: BaseException) -> None:
         """Record the child that torch names in its exception."""
-        told = contents(exc)
-        index = told.get("error_index")
+        attributes = contents(exc)
+        index = attributes.get("error_index")
         if type(index) is int:
-            child = child_event(index, told.get("error_pid"), told.get("exit_code"))
+            child = child_event(index, attributes.get("error_pid"), attributes.get("exit_code"))
             child.first = True
             self.session.recorder.point(child)
 

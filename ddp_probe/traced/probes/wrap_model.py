@@ -68,7 +68,7 @@ class WrapModel(Probe):
 def device_ids_of(wrapper: Any) -> Optional[List[str]]:
     """Return the device_ids that a wrapper keeps, described."""
     ids: Any = contents(wrapper).get("device_ids")
-    return [describe(each) for each in ids] if type(ids) in (list, tuple) else None
+    return [describe(device_id) for device_id in ids] if type(ids) in (list, tuple) else None
 
 
 def _believes(runner: Any) -> Tuple[str, Optional[bool]]:

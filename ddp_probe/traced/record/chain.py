@@ -58,11 +58,11 @@ def _drop_events() -> Tuple[Type[BaseException], ...]:
 
 def _merged(line: _Line, given: Dict[Any, Any]) -> _Line:
     """Return the envelope as it was, and the rest as the site wants it, with secrets masked in what the site has written."""
-    found = {name: line[name] for name in line if name in _FIXED or given.get(name) is line[name]}
+    fields = {name: line[name] for name in line if name in _FIXED or given.get(name) is line[name]}
     for name, value in given.items():
-        if type(name) is str and name not in _FIXED and name not in found:
-            found[name] = _masked(name, value, _DEPTH)
-    return found
+        if type(name) is str and name not in _FIXED and name not in fields:
+            fields[name] = _masked(name, value, _DEPTH)
+    return fields
 
 
 def _masked(name: str, value: Any, depth: int) -> Any:
@@ -86,11 +86,11 @@ class LineLogger(structlog.BoundLoggerBase):
 
     def line(self, event: schema.Event, phase: str, more: Dict[str, Any]) -> bool:
         """Write one line, and tell whether no processor has dropped it; ``more`` is what the envelope gains for this line alone."""
-        told = {"phase": phase, "seq": -1, **more}
+        values = {"phase": phase, "seq": -1, **more}
         for name, value in fields(event).items():
-            if name not in told and name not in self._context:
-                told[name] = value
-        return self._proxy_to_logger("write", told.pop("event"), **told) is not None
+            if name not in values and name not in self._context:
+                values[name] = value
+        return self._proxy_to_logger("write", values.pop("event"), **values) is not None
 
 
 def line_logger(sink: Any, envelope: Dict[str, Any]) -> LineLogger:
@@ -112,12 +112,12 @@ def rows_logger(sink: Any) -> Any:
 @contextlib.contextmanager
 def captured() -> Iterator[List[Any]]:
     """Collect lines as dicts in place of writing them; for the tests of people who write a probe. The numbers go on where they were."""
-    found: Any = structlog.testing.LogCapture()
+    capture: Any = structlog.testing.LogCapture()
     kept = [list(processors) for processors in (_LINES, _STRICT_LINES)]
     for processors in (_LINES, _STRICT_LINES):
-        processors[:] = [_stamp, _name_thread, _order, found]
+        processors[:] = [_stamp, _name_thread, _order, capture]
     try:
-        yield found.entries
+        yield capture.entries
     finally:
         _LINES[:], _STRICT_LINES[:] = kept
 
@@ -134,11 +134,11 @@ def now() -> Dict[str, Any]:
 def timestamp(ns: int) -> str:
     """Return Unix time as RFC 3339 in UTC with microseconds; the calendar is worked out once a second."""
     second, rest = divmod(ns, 1000000000)
-    known = _second[:]  # one copy: another thread may change the list between two reads
-    if known[0] != second:
-        known = [second, "%04d-%02d-%02dT%02d:%02d:%02d" % time.gmtime(second)[:6]]
-        _second[:] = known
-    return "%s.%06dZ" % (known[1], rest // 1000)
+    cached = _second[:]  # one copy: another thread may change the list between two reads
+    if cached[0] != second:
+        cached = [second, "%04d-%02d-%02dT%02d:%02d:%02d" % time.gmtime(second)[:6]]
+        _second[:] = cached
+    return "%s.%06dZ" % (cached[1], rest // 1000)
 
 
 # --- the processors -------------------------------------------------------------------------------------------------

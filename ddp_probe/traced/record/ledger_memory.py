@@ -126,8 +126,8 @@ class LedgerFile:
 
     def text(self, kind: int, text: str) -> int:
         """Return the number of a text, writing it if it is new; 0 if there is no room, or if a signal handler asks while one is being written."""
-        known = self._texts.get((kind, text))
-        return known if known is not None else self._write(kind, text)
+        number = self._texts.get((kind, text))
+        return number if number is not None else self._write(kind, text)
 
     def text_of(self, kind: int, number: int) -> str:
         """Return the text that has this number; empty if there is none."""
@@ -263,7 +263,7 @@ def _changed(before: bytes, now: bytes) -> Iterator[Tuple[int, int]]:
 
 def _descriptors_of(ident: _Ident, among: Optional[List[int]] = None) -> List[int]:
     """Return the descriptors that lead to this file."""
-    found = []
+    descriptors = []
     try:
         numbers = [int(name) for name in os.listdir("/proc/self/fd")] if among is None else among
     except ours(OSError, ValueError):
@@ -272,8 +272,8 @@ def _descriptors_of(ident: _Ident, among: Optional[List[int]] = None) -> List[in
         with suppress(OSError):
             seen = os.fstat(fd)
             if (seen.st_dev, seen.st_ino) == ident:
-                found.append(fd)
-    return found
+                descriptors.append(fd)
+    return descriptors
 
 
 def _uuid(boot: str) -> bytes:

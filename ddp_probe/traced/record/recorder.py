@@ -138,8 +138,8 @@ def _take(path: str) -> bool:
 
 def _digest(said: str, envelope: Dict[str, Any]) -> str:
     """Name what is said, by which host, to whom, and since which restart of the ranks."""
-    told = (said, str(envelope.get("host")), _destination(), os.environ.get("TORCHELASTIC_RESTART_COUNT", ""))
-    return blake2b("\n".join(told).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    parts = (said, str(envelope.get("host")), _destination(), os.environ.get("TORCHELASTIC_RESTART_COUNT", ""))
+    return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _destination() -> str:

@@ -32,10 +32,10 @@ def describe(value: Any) -> Any:
 def fields(event: msgspec.Struct) -> Dict[str, Any]:
     """Return the fields that are set, the event's name first; nothing in it is shared with the event."""
     try:
-        found: Dict[str, Any] = msgspec.to_builtins(event, enc_hook=describe)
+        values: Dict[str, Any] = msgspec.to_builtins(event, enc_hook=describe)
     except ours(Exception):  # a key that is not text, a nesting without end: the slow way takes anything
-        found = _plain(event, 0)
-    return found
+        values = _plain(event, 0)
+    return values
 
 
 def render(line: Any) -> bytes:
@@ -88,16 +88,16 @@ def _through(value: Any) -> Any:
 
 def _through_items(value: Dict[Any, Any]) -> Dict[Any, Any]:
     """Return a dict masked, names too. It is half of what a line costs: a known text takes one look-up and no call."""
-    known, found = _masked.get, {}
+    masked_before, safe = _masked.get, {}
     for name, item in value.items():
         kind = type(item)
         if kind is str:
             if name != "ts":  # The clock's text is new in each line, and ours.
-                item = known(item) or through(item)  # noqa: PLW2901  # A name of its own costs as much as the rest.
+                item = masked_before(item) or through(item)  # noqa: PLW2901  # A name of its own costs as much as the rest.
         elif kind not in _PLAIN:
             item = _through(item)  # noqa: PLW2901
-        found[(known(name) or through(name)) if type(name) is str else name] = item
-    return found
+        safe[(masked_before(name) or through(name)) if type(name) is str else name] = item
+    return safe
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=describe)
@@ -122,13 +122,13 @@ def _plain(value: Any, depth: int) -> Any:
 
 def _plain_struct(value: msgspec.Struct, depth: int) -> Dict[str, Any]:
     config = value.__struct_config__
-    found: Dict[str, Any] = {} if config.tag_field is None else {config.tag_field: config.tag}
+    values: Dict[str, Any] = {} if config.tag_field is None else {config.tag_field: config.tag}
     blank = type(value)()  # every field of an event has a default
     for name in value.__struct_fields__:
         item, default = getattr(value, name), getattr(blank, name)
         if type(item) is not type(default) or item != default:  # the types first: a tensor's comparison would run on its device
-            found[name] = _plain(item, depth + 1)
-    return found
+            values[name] = _plain(item, depth + 1)
+    return values
 
 
 def _key(key: Any) -> str:

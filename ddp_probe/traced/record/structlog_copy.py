@@ -46,8 +46,8 @@ def _import(name: str, given: Any = None, local: Any = None, wanted: Optional[Se
         base = given["__package__"].rsplit(".", level - 1)[0]
         return _members(_load("%s.%s" % (base, name) if name else base), wanted)
     if top == _PUBLIC:
-        found = _load(NAME + name[len(_PUBLIC) :])
-        return _members(found, wanted) if wanted else copy()
+        module = _load(NAME + name[len(_PUBLIC) :])
+        return _members(module, wanted) if wanted else copy()
     if name in _IF_ASKED and name not in sys.modules:
         return _IfAsked(name)
     if top in _LEFT_OUT:
@@ -67,9 +67,9 @@ def _members(module: ModuleType, wanted: Optional[Sequence[str]]) -> ModuleType:
 
 def _load(name: str) -> ModuleType:
     """Return a module of the copy."""
-    known = sys.modules.get(name)
-    if known is not None:
-        return known
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return loaded
     above, _, last = name.rpartition(".")
     parent = None if name == NAME else _load(above)
     spec = _found(name, parent)

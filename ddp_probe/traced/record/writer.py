@@ -300,10 +300,13 @@ class Span:
         if failure is not None:
             more["failure"] = failure
         try:
-            told = type(self._asked)() if event is None else event
-            recorder.write(told, phase, more)
+            answer = type(self._asked)() if event is None else event
+            recorder.write(answer, phase, more)
             if failure is not None and recorder.writer.full:
-                recorder.keep([(self._asked, "begin", {"span": self.id})] * (not self._told) + [(told, phase, more)])
+                kept = [(answer, phase, more)]
+                if not self._told:
+                    kept.insert(0, (self._asked, "begin", {"span": self.id}))
+                recorder.keep(kept)
         except BaseException:  # the same: an end that did not reach the file is written by whoever catches this
             if not recorder.writer.landed():
                 self._recorder = recorder

@@ -46,10 +46,10 @@ def sweep(own: str) -> None:
     """Remove what others have left beside this folder, which was made a moment ago and so carries the file server's time."""
     with suppress(OSError):
         parent, now = os.path.dirname(own), os.stat(own).st_mtime
-        found: List[str] = [entry.name for entry in os.scandir(parent) if entry.name.startswith(_PREFIX + "-")]
-        for each in found:
-            if each != os.path.basename(own) and _is_abandoned(os.path.join(parent, each), now):
-                remove(os.path.join(parent, each))
+        stages = [name for name in os.listdir(parent) if name.startswith(_PREFIX + "-")]
+        for name in stages:
+            if name != os.path.basename(own) and _is_abandoned(os.path.join(parent, name), now):
+                remove(os.path.join(parent, name))
 
 
 def remove(folder: str) -> None:
@@ -76,10 +76,10 @@ def _namespace() -> str:
     """Name the processes whose numbers mean the same as here: one boot of one kernel, one PID namespace."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            told = "%s %d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
+            words = "%s %d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
     except ours(OSError):
-        told = socket.gethostname()
-    return "%08x" % zlib.crc32(told.encode("utf-8", "replace"))
+        words = socket.gethostname()
+    return "%08x" % zlib.crc32(words.encode("utf-8", "replace"))
 
 
 def _started(pid: int) -> str:
@@ -114,16 +114,16 @@ def stage_of(path: str) -> str:
     """Return the folder in which another process is saving this path now; empty if none is."""
     parent, base = os.path.split(os.path.realpath(path))
     with suppress(OSError):
-        mtime_ns, known = os.stat(parent).st_mtime_ns, _quiet.get(parent)
-        same = known is not None and known.mtime_ns == mtime_ns
-        if known is not None and same and known.sure:
+        mtime_ns, before = os.stat(parent).st_mtime_ns, _quiet.get(parent)
+        same = before is not None and before.mtime_ns == mtime_ns
+        if before is not None and same and before.sure:
             return ""
-        found = _stages(parent)
-        stage = next((each for each in found if is_underway(each, base)), "")
-        if not found:
+        stages = _stages(parent)
+        stage = next((name for name in stages if is_underway(name, base)), "")
+        if not stages:
             if len(_quiet) >= _FOLDERS:
                 _quiet.clear()
-            since = known.since if known is not None and same else time.monotonic()
+            since = before.since if before is not None and same else time.monotonic()
             _quiet[parent] = _Quiet(mtime_ns, since, time.monotonic() - since > _TICK)
         return stage
     return ""

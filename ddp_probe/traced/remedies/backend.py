@@ -33,8 +33,8 @@ class Backend(Remedy):
 
 
 def _vendors() -> List[str]:
-    found = cards()
-    return found.backends if found is not None else []
+    chosen = cards()
+    return chosen.backends if chosen is not None else []
 
 
 def _available(name: str) -> bool:

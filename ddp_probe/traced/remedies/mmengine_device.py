@@ -21,38 +21,39 @@ class MMEngineDevice(Remedy):
         """Look at mmengine's answer; only cpu is corrected, and a backend of CPUs keeps its device."""
         if getattr(result, "type", result) != "cpu":
             return None
-        found = cards()
-        if found is None:
+        chosen = cards()
+        if chosen is None:
             return None
         if call.target.qualname == "get_comm_device":
-            return self._communication(call, found)
+            return self._communication(call, chosen)
         if _importing():  # For a default argument of mmengine's own; the job has not had a chance to set its card yet.
-            because = "a module asks while it is imported, and mmengine does not know %s" % found.device_type
-            return Change.answer(found.device_type, {"get_device()": "cpu"}, {"get_device()": found.device_type}, because, precaution=True)
-        return self._device(call, found)
+            because = "a module asks while it is imported, and mmengine does not know %s" % chosen.device_type
+            before, after = {"get_device()": "cpu"}, {"get_device()": chosen.device_type}
+            return Change.answer(chosen.device_type, before, after, because, precaution=True)
+        return self._device(call, chosen)
 
-    def _device(self, call: Call, found: Cards) -> Optional[Change]:
+    def _device(self, call: Call, chosen: Cards) -> Optional[Change]:
         """Answer the type of the device, as mmengine does for those it knows; the current card says which one."""
-        index = own_index(self.session, found)
+        index = own_index(self.session, chosen)
         if index is None:
-            self.declined(call, no_card(found))
+            self.declined(call, no_card(chosen))
             return None
-        before, after = found.now(), {"get_device()": found.device_type}
+        before, after = chosen.now(), {"get_device()": chosen.device_type}
         if before != index:
-            found.set(index)
-            after["current card"] = "%s:%d" % (found.device_type, index)
-        because = "mmengine does not know %s" % found.device_type
-        return Change.answer(found.device_type, {"get_device()": "cpu"}, after, because, revert=lambda: found.set(before))
+            chosen.set(index)
+            after["current card"] = "%s:%d" % (chosen.device_type, index)
+        because = "mmengine does not know %s" % chosen.device_type
+        return Change.answer(chosen.device_type, {"get_device()": "cpu"}, after, because, revert=lambda: chosen.set(before))
 
-    def _communication(self, call: Call, found: Cards) -> Optional[Change]:
+    def _communication(self, call: Call, chosen: Cards) -> Optional[Change]:
         c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
         if not c10d.is_initialized():
             return None
         backend = str(c10d.get_backend(call.arguments().get("group"))).lower()
-        if backend not in found.backends or "cpu" in _carries(c10d, backend):
+        if backend not in chosen.backends or "cpu" in _carries(c10d, backend):
             return None
-        device = sys.modules["torch"].device(found.device_type, found.now())
-        because = "%s carries %s tensors" % (backend, found.device_type)
+        device = sys.modules["torch"].device(chosen.device_type, chosen.now())
+        because = "%s carries %s tensors" % (backend, chosen.device_type)
         return Change.answer(device, {"get_comm_device()": "cpu"}, {"get_comm_device()": str(device)}, because)
 
 

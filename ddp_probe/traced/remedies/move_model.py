@@ -26,17 +26,17 @@ class MoveModel(Remedy):
         module = call.arguments().get("module")
         if module is None or set(devices_only(module)) != {"cpu"}:
             return None
-        found = cards() or _cuda()
-        if found is None or not _carried(call, found):
+        chosen = cards() or _cuda()
+        if chosen is None or not _carried(call, chosen):
             return None
-        index = own_index(self.session, found)
+        index = own_index(self.session, chosen)
         if index is None:
-            self.declined(call, no_card(found))
+            self.declined(call, no_card(chosen))
             return None
         if _in_an_optimizer(module):
             self.declined(call, "an optimizer already holds these parameters, and moving them may leave it with the old ones")
             return None
-        target = "%s:%d" % (found.device_type, index)
+        target = "%s:%d" % (chosen.device_type, index)
         if not self._moved(call, module, target):
             return None
         because = "the model had not been moved to a card"

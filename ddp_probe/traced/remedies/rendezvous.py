@@ -53,12 +53,12 @@ class Rendezvous(Remedy):
         missing = [name for name in _needed(call) if not os.environ.get(name)]
         if not missing:
             return None
-        found = follow(os.environ)
-        unknown = [name for name in missing if name not in found]
+        variables = follow(os.environ)
+        unknown = [name for name in missing if name not in variables]
         if unknown:
             self.declined(call, "no launcher or scheduler tells %s" % " and ".join(unknown))
             return None
-        filled = {name: value for name, value in found.items() if not os.environ.get(name)}
+        filled = {name: value for name, value in variables.items() if not os.environ.get(name)}
         os.environ.update(filled)
         self._filled.update(filled)
         return Change(dict.fromkeys(filled, "unset"), filled, "one value follows from the environment", revert=lambda: self._take_back(filled))
@@ -90,38 +90,38 @@ def follow(env: Mapping[str, str]) -> Dict[str, str]:
     here = rank_info(env)
     if env.get("WORLD_SIZE") == "1" or not any(map(_LAUNCHED.fullmatch, env)):
         return _alone(env)
-    found: Dict[str, str] = {}
+    variables: Dict[str, str] = {}
     # LOCAL_RANK alone gives the rank only if all ranks are on one host.
     if here.rank is not None and (here.launcher != "environment" or env.get("RANK") or _one_host(env)):
-        found["RANK"] = str(here.rank)
+        variables["RANK"] = str(here.rank)
     if here.world_size is not None:
-        found["WORLD_SIZE"] = (env.get("SLURM_STEP_NUM_TASKS") if here.launcher == "slurm" else "") or str(here.world_size)
+        variables["WORLD_SIZE"] = (env.get("SLURM_STEP_NUM_TASKS") if here.launcher == "slurm" else "") or str(here.world_size)
     if here.local_rank is not None:
-        found["LOCAL_RANK"] = str(here.local_rank)
-    found.update(_master(env, here))
-    return found
+        variables["LOCAL_RANK"] = str(here.local_rank)
+    variables.update(_master(env, here))
+    return variables
 
 
 def _alone(env: Mapping[str, str]) -> Dict[str, str]:
     """Return the world of one of a process without a launcher; nothing if MASTER_ADDR names another host, as then ranks are missing."""
     if env.get("MASTER_ADDR", "127.0.0.1") not in ("", "127.0.0.1", "localhost", "::1", socket.gethostname()):
         return {}
-    found = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
-    return {**found, "MASTER_PORT": env.get("MASTER_PORT") or _free_port()}
+    variables = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    return {**variables, "MASTER_PORT": env.get("MASTER_PORT") or _free_port()}
 
 
 def _master(env: Mapping[str, str], here: RankInfo) -> Dict[str, str]:
     """Return where rank 0 listens: on the first host of the step, at a port derived from the job's name, which is the same on all ranks."""
-    found: Dict[str, str] = {}
+    variables: Dict[str, str] = {}
     nodes = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_NODELIST") or env.get("SLURM_JOB_NODELIST") or ""
     first = first_host(nodes) if here.launcher == "slurm" else ""
     address = "127.0.0.1" if _one_host(env) else first
     if address:
-        found["MASTER_ADDR"] = address
+        variables["MASTER_ADDR"] = address
     job = _job(env, here)
     if job:
-        found["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode("utf-8", "replace")) % _PORTS)
-    return {**found, **{name: env[name] for name in ("MASTER_ADDR", "MASTER_PORT") if env.get(name)}}
+        variables["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode("utf-8", "replace")) % _PORTS)
+    return {**variables, **{name: env[name] for name in ("MASTER_ADDR", "MASTER_PORT") if env.get(name)}}
 
 
 def _one_host(env: Mapping[str, str]) -> bool:
@@ -143,8 +143,8 @@ def _free_port() -> str:
 
 def first_host(nodes: str) -> str:
     """Return the first host of a SLURM node list such as node[03-07,9],login; empty if it has another form."""
-    found = _NODE.match(nodes)
-    return found["name"] + (found["number"] or "") if found else ""
+    match = _NODE.match(nodes)
+    return match["name"] + (match["number"] or "") if match else ""
 
 
 REMEDY = Rendezvous

@@ -28,20 +28,20 @@ class SetDeviceRemedy(Remedy):
         if not _NO_CUDA.search(said(exc)) or usable_cuda() or [path for path in _OF_NVIDIA if os.path.exists(path)]:
             return None
         asked = {"torch.cuda.set_device": call.args[0] if call.args else call.kwargs.get("device")}
-        found = cards()
-        if found is None:
+        chosen = cards()
+        if chosen is None:
             return Change.answer(None, asked, {}, "this host has no CUDA and no other accelerator that the job has imported")
         index = _index(asked["torch.cuda.set_device"])
-        if index is None or not 0 <= index < found.seen():
-            self.declined(call, "%s has %d cards, and the argument names none of them" % (found.device_type, found.seen()))
+        if index is None or not 0 <= index < chosen.seen():
+            self.declined(call, "%s has %d cards, and the argument names none of them" % (chosen.device_type, chosen.seen()))
             return None
-        return self._set(found, index, asked)
+        return self._set(chosen, index, asked)
 
-    def _set(self, found: Cards, index: int, asked: Dict[str, Any]) -> Change:
-        before = found.now()
-        found.set(index)
-        after = {"%s.set_device" % found.device_type: index}
-        return Change.answer(None, asked, after, "this host has no CUDA", revert=lambda: found.set(before))
+    def _set(self, chosen: Cards, index: int, asked: Dict[str, Any]) -> Change:
+        before = chosen.now()
+        chosen.set(index)
+        after = {"%s.set_device" % chosen.device_type: index}
+        return Change.answer(None, asked, after, "this host has no CUDA", revert=lambda: chosen.set(before))
 
 
 def _index(device: object) -> Optional[int]:

@@ -62,8 +62,8 @@ class _Watched:
 
     def half(self) -> bool:
         """Tell whether the file is empty, or an archive without its end."""
-        found = look(self.path)
-        return found.exists is not False and not found.error and (found.kind == "empty" or found.complete is False)
+        file = look(self.path)
+        return file.exists is not False and not file.error and (file.kind == "empty" or file.complete is False)
 
 
 class _Progress:
@@ -99,8 +99,9 @@ class SettledLoad(Remedy):
         """Wait for a file that is recent and not whole, or that changed a moment ago."""
         given = call.arguments()
         path = path_of(given.get("f"))
-        if path is None or not any(given.get("mmap") is each for each in (None, False)):  # A mapped file is read for as long as its tensors live.
-            return None
+        mapped = given.get("mmap")
+        if path is None or (mapped is not None and mapped is not False):
+            return None  # A mapped file is read for as long as its tensors live.
         began = time.monotonic()
         missing = _seen(path) is None
         staged = self._after_a_save(call, path)
@@ -193,14 +194,14 @@ def _suspicious(watched: _Watched, failed: bool) -> bool:
 
 def _settle(watched: _Watched, waits: Callable[[_Watched], None]) -> bool:
     """Wait until the file is whole and quiet, has been replaced as a whole, or is no longer written; tell whether it changed."""
-    changed, told = False, time.monotonic() + _PATIENCE
+    changed, due = False, time.monotonic() + _PATIENCE
     while watched.seen is not None and time.monotonic() < watched.until:
         half = watched.half()
         if watched.over(half):
             break
-        if time.monotonic() > told:
+        if time.monotonic() > due:
             waits(watched)
-            told = watched.until
+            due = watched.until
         time.sleep(_POLL)
         changed = watched.look() or changed
     watched.loaded = watched.seen

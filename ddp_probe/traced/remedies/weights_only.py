@@ -58,7 +58,8 @@ class WeightsOnly(Remedy):
             self.declined(call, "%s cannot be imported here" % missing.name)
             return None
         # What the job already allows stays out: leaving the context would remove it.
-        context = serialization.safe_globals([one for one in allowed if one not in serialization.get_safe_globals()])
+        already = serialization.get_safe_globals()
+        context = serialization.safe_globals([entry for entry in allowed if entry not in already])
         context.__enter__()
 
         def leave() -> None:
