@@ -12,6 +12,7 @@ from ddp_probe.showing.rank_state import RankState
 from ddp_probe.wording.text import Text
 from ddp_probe.wording.text import say as text_of
 from ddp_probe.wording.values import Ranks
+from ddp_probe.wording.words import spans
 
 FEW = 8  # Up to this many ranks, devices are shown with their real numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
@@ -89,7 +90,7 @@ def few(ranks: Sequence[int], limit: int = 3) -> str:
         return "-"
     parts = Ranks(ranks).spans()
     if len(parts) <= limit:
-        return ", ".join(parts)
+        return spans(ranks, len(ranks))
     return "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
 
 
