@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set, Tuple
@@ -53,10 +54,11 @@ def _cases() -> Iterator[Any]:
 
 
 def _reported(folder: str) -> Tuple[List[int], Set[int]]:
-    """Return the ranks of the first finding, and the lines of the program in its evidence."""
+    """Return the ranks of the first finding, and the lines of the program in its verdict and its evidence."""
     finding = judge(load([folder])).findings[0]
     sites = [item.site for item in finding.evidence if item.site is not None]
-    return list(finding.ranks), {site.line for site in sites if site.file.endswith(_PROGRAM.name)}
+    told = re.findall(re.escape(_PROGRAM.name) + r":(\d+)", finding.verdict)
+    return list(finding.ranks), {*map(int, told), *(site.line for site in sites if site.file.endswith(_PROGRAM.name))}
 
 
 def _watched(folder: str) -> List[int]:
