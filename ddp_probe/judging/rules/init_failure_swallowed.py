@@ -101,6 +101,8 @@ def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
     if _NO_CUDA.search(later.text):
         return False
     wraps = [passed.begin for passed in later.calls if isinstance(passed.begin, schema.Wrap)]
+    if "device_ids" in later.text and all(wrap.placement is None for wrap in wraps):
+        return False  # DDP's own message, and the log does not have what DDP was given.
     if any(not wrap.accelerators and wrap.placement is not None and list(wrap.placement.devices) == ["cpu"] for wrap in wraps):
         return False
     asked = [wrap.device_ids for wrap in wraps if wrap.device_ids]
