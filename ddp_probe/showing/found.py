@@ -151,7 +151,7 @@ class EvidenceGroup(NamedTuple):
     def _names(self) -> List[str]:
         """Return what may name the ranks of this group."""
         own = [str(self.ranks[0]), str(named(self.ranks))] if len(self.ranks) == 1 else []
-        return [*own, *(word % name for word in ("%s", "rank %s") for name in _OWN_NUMBERS)]
+        return [*own, *_OWN_NUMBERS, *("rank %s" % name for name in _OWN_NUMBERS)]
 
 
 def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]], say: Language) -> Iterator[StyledLine]:

@@ -104,6 +104,8 @@ def check(run: Run) -> Iterator[Finding]:
             story=story,
         )
     on_cpu = is_norm and not card
+    device_type = card.device_type if card else "cuda"
+    change = [_NORM_ON_CPU] if on_cpu else wrap_calls.move_to_card(first, device_type)
     evidence = []
     for wrapped in left.found:
         count, ids = wrapped.placement.parameters, wrapped.ids or "None"
@@ -113,7 +115,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict=verdict,
         evidence=first_of(evidence),
         when=min(each.call.when for each in left.found),
-        change=[_NORM_ON_CPU] if on_cpu else wrap_calls.move_to_card(first, card.device_type if card else "cuda"),
+        change=change,
         fix="" if on_cpu else None,
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
