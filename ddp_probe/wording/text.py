@@ -5,7 +5,7 @@ from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
-from ddp_probe.wording.values import Command, Items, Show, Translate, as_it_is
+from ddp_probe.wording.values import ShellCommand, Items, Show, Translate, as_it_is
 
 _FORMATTER = Formatter()
 _SUBJECTS = {"rank": "rank {rank}", "who": "{who}"}
@@ -120,7 +120,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 def commands(value: Any) -> Iterator[str]:
     """Yield the commands that a text names, each as a shell takes it."""
-    if isinstance(value, Command):
+    if isinstance(value, ShellCommand):
         yield str(value)
     for part in _parts(value):
         yield from commands(part)

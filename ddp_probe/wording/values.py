@@ -181,11 +181,11 @@ class Quote(Value):
         return self._text
 
 
-class Command(Quote):
+class ShellCommand(Quote):
     """A command of this package, whole, as a shell takes it: the same in each language."""
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Command, (self._text,)
+        return ShellCommand, (self._text,)
 
 
 class Items(Value):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.values import Command, Duration, Items, Moment, Place, Quote, Ranks, Size
+from ddp_probe.wording.values import ShellCommand, Duration, Items, Moment, Place, Quote, Ranks, Size
 
 if TYPE_CHECKING:
     from ddp_probe.shared.schema import Site
@@ -67,7 +67,7 @@ def quoted(text: Any) -> Text:
 
 def command(*words: str) -> Text:
     """Return a command of this package by its words, whole: none of them stands for what a person knows."""
-    return say("{it}", it=Command(" ".join(("python -m ddp_probe", *words))))
+    return say("{it}", it=ShellCommand(" ".join(("python -m ddp_probe", *words))))
 
 
 def cut(text: str, limit: int) -> Text:

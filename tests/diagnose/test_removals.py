@@ -86,10 +86,10 @@ def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     if "host_out_of_memory" in _causes(whole):  # Without the kernel's count it is a SIGKILL.
         dark = dark | {"rank_stopped_participating"}
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
-    # The same failure at the same line of the same ranks, told as their own exception: nobody is left who lost them.
+    # The same failure at the same line of the same ranks, told as their own exception, or as what the others wait for.
     named = [(finding.ranks, own_line(finding)) for finding in whole.findings]
     if all((finding.ranks, own_line(finding)) in named for finding in part.findings):
-        other -= {"own_exception"}
+        other -= {"own_exception", "rank_stopped_participating"}
     if other:
         return "names %s" % ", ".join(sorted(other))
     if whole.findings and removal.file.startswith("launcher") and {finding.severity for finding in whole.findings} == {"warning"}:
