@@ -5,7 +5,7 @@ from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ddp_probe.wording import values as kinds
-from ddp_probe.wording.values import ShellCommand, Items, Show, Translate, as_it_is
+from ddp_probe.wording.values import Items, ShellCommand, Show, Translate, as_it_is
 
 _FORMATTER = Formatter()
 _SUBJECTS = {"rank": "rank {rank}", "who": "{who}"}

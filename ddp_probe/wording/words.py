@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.values import ShellCommand, Duration, Items, Moment, Place, Quote, Ranks, Size
+from ddp_probe.wording.values import Duration, Items, Moment, Place, Quote, Ranks, ShellCommand, Size
 
 if TYPE_CHECKING:
     from ddp_probe.shared.schema import Site

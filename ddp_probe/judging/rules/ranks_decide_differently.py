@@ -44,7 +44,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _may_have_failed(run: Run, left: SequenceParting) -> bool:
-    """Tell whether a DataLoader may have raised: a ledger says the same of its end, and how the rank ended is not known."""
+    """Tell whether a DataLoader may have failed: a ledger says the same of its end."""
     if left.made is None or not left.made.ends_loader:
         return False
     gone = [standings_of(run).ranks[rank] for rank in left.ranks]
