@@ -16,7 +16,7 @@ from ddp_probe.doctor.checks import vendor_tool
 from ddp_probe.doctor.host import Host, Request
 from ddp_probe.shared.child_process import ChildProcess
 
-_PACKAGE = Path(children.__file__).resolve().parents[2]
+_PACKAGE = Path(children.__file__).resolve().parents[1]
 _FOR_EVER = "while True:\n    os.write(1, b'x' * 65536)\n"
 _TOOLS = {
     "prints for ever": _FOR_EVER,
