@@ -32,8 +32,9 @@ finally:
     sys.setprofile(None)
 if not at:
     print(calls, file=sys.stderr)
-sys.exit(code)
+sys.exit(%d if at > calls else code)
 """
+_TOO_LATE = 77  # The exit code if the command has ended before its call with that number.
 COMMANDS: List[List[str]] = [
     ["report", _RUN],
     ["report", "--json", _RUN],
@@ -68,9 +69,14 @@ def test_each_command_ends_with_130(
         # A copy each time: `runs` keeps its verdicts beside the files, and makes a fraction of the calls where they are kept.
         runs = tmp_path / f"runs{at}"
         shutil.copytree(_RUN, runs / "run")
-        return run_python(["-c", _CODE, str(at), *command], env=clean_env(DDP_PROBE_DIR=str(runs), DDP_PROBE_STRICT=None), cwd=tmp_path)
+        env = clean_env(DDP_PROBE_DIR=str(runs), DDP_PROBE_STRICT=None)
+        return run_python(["-c", _CODE % _TOO_LATE, str(at), *command], env=env, cwd=tmp_path)
 
     calls = int(start(0).stderr.split()[-1])
     for share in (0.1, 0.5, 0.9):
-        done = start(max(3, int(calls * share)))
+        at = max(3, int(calls * share))
+        done = start(at)
+        while done.returncode == _TOO_LATE:  # While a child works, its state is asked for again and again: less often if it is quicker.
+            at -= max(1, at // 10)
+            done = start(at)
         assert (done.returncode, done.stderr) == (130, ""), (share, calls, done.stderr)

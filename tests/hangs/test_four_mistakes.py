@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set, Tuple
@@ -73,7 +74,7 @@ def run(case: Case, armed: Callable[..., Dict[str, str]], free_port: Callable[[]
     is_timeout = case.end == "itself" and (case.way, case.wrap) != _HARMLESS
     env["JOB_PATIENCE"] = str(_BY_ITSELF if is_timeout else _BY_SIGNAL)
     launch = "exec torchrun --nproc_per_node=4 --master_addr=127.0.0.1 --master_port=%d %s %s %s"
-    started = start(launch % (free_port(), _PROGRAM, case.way, case.wrap), tmp_path, env)
+    started = start(launch % (free_port(), shlex.quote(str(_PROGRAM)), case.way, case.wrap), tmp_path, env)
     try:
         yield started
     finally:

@@ -1,21 +1,25 @@
 """A checkpoint that rank 0 saves onto a slow disk while rank 1 loads it, with no barrier in between."""
 
 import json
+import os
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 from remedy_runs import PROGRAMS
 
 
 @pytest.fixture(scope="module")
-def slow_disk(tmp_path_factory):
+def slow_disk():
     """A library that, preloaded, makes writing slow for the files of these races."""
     if shutil.which("gcc") is None:
         pytest.skip("There is no compiler for the slow disk.")
-    library = tmp_path_factory.mktemp("slow") / "slow_disk.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(PROGRAMS / "slow_disk.c"), "-ldl"], check=True, timeout=60)
-    return library
+    folder = tempfile.mkdtemp(dir="/tmp")  # LD_PRELOAD is divided at spaces; other folders may have some.
+    library = os.path.join(folder, "slow_disk.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, str(PROGRAMS / "slow_disk.c"), "-ldl"], check=True, timeout=60)
+    yield library
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -23,7 +27,7 @@ def races(run_python, armed, free_port, slow_disk, tmp_path):
     """Let two ranks race; return what rank 0 and rank 1 have read in each round."""
 
     def run(fix, rounds, older, ahead):
-        env = armed(tmp_path / "runs", DDP_PROBE_FIX=fix, LD_PRELOAD=str(slow_disk), SLOW_PATH="slow", SLOW_MS="15", OMP_NUM_THREADS="1")
+        env = armed(tmp_path / "runs", DDP_PROBE_FIX=fix, LD_PRELOAD=slow_disk, SLOW_PATH="slow", SLOW_MS="15", OMP_NUM_THREADS="1")
         launch = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
         done = run_python([*launch, PROGRAMS / "slow_races.py", str(rounds), str(int(older)), str(int(ahead))], env=env, cwd=tmp_path, timeout=240)
         assert done.returncode == 0, done.stderr
