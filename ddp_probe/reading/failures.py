@@ -1,9 +1,11 @@
 """Collects failures: each exception of each process once, with the calls it passed through and how it ended."""
 
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import msgspec
 
 from ddp_probe.reading.job_line import inside, job_line, nested_line
-from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.went_on import went_on
 from ddp_probe.shared import schema
@@ -92,6 +94,7 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         failed.uncaught = True
         failed.frames = _new(process, last.failure, 0.0, at).frames or failed.frames
         failed.site = failed.site or job_line(failed.frames) or last.site  # It was raised there; the exit call may be elsewhere.
+        failed.calls = failed.calls or _passed(process, failed)
     if reported is not None:
         _add(process, reported, failures)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
@@ -99,6 +102,16 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         failed.fatal = failed.uncaught or (not went_on(failed, process) and _may_have_ended(failed, process, survived, lost))
         failed.site = nested_line(failed.message) or failed.site or job_line(failed.frames)
     return list(failures.values())
+
+
+def _passed(process: LoggedProcess, failed: Failed) -> List[LoggedCall[Any]]:
+    """Return the calls that an exception passed through, innermost first, if no line says how they ended."""
+    lines = {(frame.file, frame.line) for frame in failed.frames}
+    passed: List[LoggedCall[Any]] = []
+    for call in process.kept.without_line_after(process.offset):
+        if call.site is not None and (call.site.file, call.site.line) in lines:
+            passed.insert(0, msgspec.structs.replace(call, until=failed.when))
+    return passed
 
 
 def _add(process: LoggedProcess, reported: Failed, failures: Dict[Tuple[str, str], Failed]) -> None:

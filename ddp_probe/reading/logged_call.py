@@ -217,6 +217,12 @@ class KeptCalls:
         places = [place for place, event in enumerate(ends) if event is not None and event.failure is not None]
         return sorted([self._call(place, offset) for place in places], key=_line)
 
+    def without_line_after(self, offset: float) -> "List[LoggedCall[Any]]":
+        """Return the kept calls that are over, and no line says how they ended, in the order of the file."""
+        without_time = [place for place, until in enumerate(self.times[1::2]) if until == _NEVER]
+        over = [place for place in without_time if self.events[2 * place + 1] is not None]
+        return sorted([self._call(place, offset) for place in over], key=_line)
+
     def _call(self, place: int, offset: float) -> "LoggedCall[Any]":
         at = 2 * place
         begin, end = self.events[at], self.events[at + 1]

@@ -86,10 +86,10 @@ def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     if "host_out_of_memory" in _causes(whole):  # Without the kernel's count it is a SIGKILL.
         dark = dark | {"rank_stopped_participating"}
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
-    # The same failure at the same line of the same ranks, told as their own exception, or as what the others wait for.
+    # The same failure at the same line of the same ranks, told as their own exception: nobody is left who lost them.
     named = [(finding.ranks, own_line(finding)) for finding in whole.findings]
     if all((finding.ranks, own_line(finding)) in named for finding in part.findings):
-        other -= {"own_exception", "rank_stopped_participating"}
+        other -= {"own_exception"}
     if other:
         return "names %s" % ", ".join(sorted(other))
     if whole.findings and removal.file.startswith("launcher") and {finding.severity for finding in whole.findings} == {"warning"}:
@@ -115,6 +115,23 @@ def test_a_recorded_run_without_a_part_of_it(folder: Path) -> None:
     """Without any one file, line or end the verdict on a recorded job is never clear without proof, and never another cause."""
     files = _read(folder)
     _check(files, list(_removals(files)))
+
+
+@pytest.mark.parametrize(
+    ("job", "event", "cause"),
+    [
+        ("06_load_while_written", "checkpoint.load", "checkpoint_write_read_race"),
+        ("04_swallowed_then_ddp_fails", "ddp.init", "device_ids_given_for_cpu_run"),
+    ],
+)
+def test_a_call_whose_error_is_lost_is_that_of_the_exception(job: str, event: str, cause: str) -> None:
+    """Without the line about a call's end, the last words of the process show that the exception passed through."""
+    files = _read(RECORDED / "new" / job)
+    (file,) = [name for name in files if name.startswith("rank00001") and name.endswith(".jsonl")]
+    begin = b'{"event":"%s","phase":"error"' % event.encode()
+    kept = [line for line in files[file] if not line.startswith(begin)]
+    assert len(kept) == len(files[file]) - 1
+    assert _causes(_judged({**files, file: kept})) == {cause}
 
 
 @pytest.mark.sample(3)

@@ -113,12 +113,12 @@ def test_a_field(checkout: Any, repo: Path) -> None:
 
 def test_a_check(checkout: Any, repo: Path) -> None:
     """A new check passes on a host without its fault and fails on one with it, and explain and the page of checks know it."""
-    changed = checkout.made("check", "temp-folder")
-    assert [name.replace("temp_folder", "NAME") for name in changed] == _told(repo, "check")
-    checkout.tested("tests/doctor/test_temp_folder_check.py")
-    page = checkout.run("-m", "ddp_probe", "explain", "temp-folder")
+    changed = checkout.made("check", "acme-folder")
+    assert [name.replace("acme_folder", "NAME") for name in changed] == _told(repo, "check")
+    checkout.tested("tests/doctor/test_acme_folder_check.py")
+    page = checkout.run("-m", "ddp_probe", "explain", "acme-folder")
     assert page.stdout.startswith("DOC3")
-    assert "unset TEMP_FOLDER" not in page.stdout
+    assert "unset ACME_FOLDER" not in page.stdout
 
 
 def test_a_command(checkout: Any, repo: Path) -> None:
