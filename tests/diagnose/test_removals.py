@@ -125,7 +125,7 @@ def test_a_recorded_run_without_a_part_of_it(folder: Path) -> None:
     ],
 )
 def test_a_call_whose_error_is_lost_is_that_of_the_exception(job: str, event: str, cause: str) -> None:
-    """Without the line about a call's end, the last words of the process show that the exception passed through."""
+    """Without the line about a call's end, the process's last words show that the exception passed it."""
     files = _read(RECORDED / "new" / job)
     (file,) = [name for name in files if name.startswith("rank00001") and name.endswith(".jsonl")]
     begin = b'{"event":"%s","phase":"error"' % event.encode()
