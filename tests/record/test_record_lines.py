@@ -1,6 +1,7 @@
 """What a line looks like and when it is in the file."""
 
 import _thread
+import ctypes  # noqa: F401  # torch brings it to each job; with it an overflow is forgotten on Python 3.8
 import json
 import os
 import re
