@@ -3,7 +3,11 @@
 Standard library and msgspec only: this is the one module that the traced side and the reading side share.
 A field that was not observed is omitted from its line. Readers keep fields and events that they do not know.
 The file is longer than others because it is the table of everything that can be written. It holds no logic.
+Annotations stay text until a decoder or a page asks for them: a rank only writes, and to evaluate them would
+be two thirds of this import.
 """
+
+from __future__ import annotations
 
 import sys
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple, Type, Union
