@@ -272,6 +272,8 @@ OPERATIONS: Tuple[Code, ...] = (
     Code(26, "reduce_multigpu", "elements of the first of tensor_list, root"),
     Code(27, "all_gather_multigpu", "elements of the first of input_tensor_list"),
     Code(28, "reduce_scatter_multigpu", "elements of the first of output_tensor_list"),
+    Code(29, "gather_single", "elements of tensor, root"),
+    Code(30, "gather_into_tensor", "elements of tensor, root"),
     Code(200, "send", "elements of tensor, peer"),
     Code(201, "recv", "elements of tensor, peer"),
     Code(202, "isend", "elements of tensor, peer"),
@@ -289,6 +291,9 @@ OPERATIONS: Tuple[Code, ...] = (
 
 COLLECTIVES = frozenset(code.name for code in OPERATIONS if code.code < POINT_TO_POINT)
 """The operations that all ranks of a group make."""
+
+ROOTED = frozenset(code.name for code in OPERATIONS if "root" in code.doc)
+"""Those of them in which one rank sends to all or takes from all, so that some ranks return at once."""
 
 PAIRED = frozenset(code.name for code in OPERATIONS if POINT_TO_POINT <= code.code < ABOUT_GROUPS)
 """The operations of two ranks."""

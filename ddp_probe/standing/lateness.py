@@ -11,11 +11,10 @@ from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTu
 
 from ddp_probe.reading.steps import FEW, PARTS, StepTimes
 from ddp_probe.reading.whole_ledger import CallSum, Group
-from ddp_probe.shared.ledger_schema import ranks_of
+from ddp_probe.shared.ledger_schema import ROOTED, ranks_of
 from ddp_probe.wording.text import Text, say
 
 ELSEWHERE = "elsewhere"
-_ROOTED = frozenset(("broadcast", "reduce", "gather", "scatter"))
 _WORDS = {
     "dataloader": say("waiting for the DataLoader"),
     "forward": say("the forward pass"),
@@ -107,7 +106,7 @@ def whole_host(hosts: Mapping[int, str], late_ranks: LateRanks) -> str:
 
 def member(steps: StepTimes, sums: Sequence[CallSum], groups: Collection[str], pairs: Collection[Tuple[str, int, bool]]) -> StepMember:
     """Return what is known of a rank; stages of a pipeline may also talk by broadcasts in groups of two."""
-    within = [call_sum.group for call_sum in sums if call_sum.group is not None and call_sum.group.size == 2 and call_sum.op in _ROOTED]
+    within = [call_sum.group for call_sum in sums if call_sum.group is not None and call_sum.group.size == 2 and call_sum.op in ROOTED]
     is_small = within and max(call_sum.group.size for call_sum in sums if call_sum.group is not None) > 2
     twos = [rank for group in within for rank in _two(group)] if is_small else []
     return StepMember(steps, sums, groups, sorted({*(peer for _, peer, _ in pairs), *twos}))

@@ -25,7 +25,7 @@ _ONLY_MEETING = (DIFFER, MISSING, ALONE, UNKNOWN, MIXED)
 """The kinds that say where ranks wait, and not where they left the sequence before that."""
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
-    "reduce_scatter_tensor reduce_scatter_single".split()
+    "reduce_scatter_tensor reduce_scatter_single gather_into_tensor gather_single".split()
 )
 _APART = 2.0  # Seconds by which ranks may be apart without being slow.
 

@@ -18,7 +18,8 @@ from ddp_probe.traced.facts.call_site import site
 from ddp_probe.traced.facts.frame_variables import look_at_frame
 from ddp_probe.traced.facts.plain_values import named_values
 from ddp_probe.traced.patching import Entry, Target
-from ddp_probe.traced.patching.code_swap import INLINED, hide, twin_of
+from ddp_probe.traced.patching.code_swap import INLINED, twin_of
+from ddp_probe.traced.patching.compiler import hide
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.patching.line_weaving import WatchedSource, first_line, names_of, statement_at, with_call, with_inner
 from ddp_probe.traced.patching.woven import NotWoven, as_it_is

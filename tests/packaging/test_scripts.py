@@ -47,7 +47,7 @@ def test_help(script: Callable[..., Any], name: str) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
-@pytest.mark.parametrize(("arguments", "version"), [([], "3.8"), (["--legacy"], "3.8"), (["--clients"], "3.11")])
+@pytest.mark.parametrize(("arguments", "version"), [([], "3.8"), (["--legacy"], "3.8"), (["--clients"], "3.11"), (["--current"], "3.11")])
 def test_no_python_is_one_clear_line(script: Callable[..., Any], no_python: str, arguments: List[str], version: str) -> None:
     """Where no Python fits, a shim that fails included, one line says which is needed and where it was looked for; exit code 2."""
     done = script("scripts/test", *arguments, PATH=no_python)

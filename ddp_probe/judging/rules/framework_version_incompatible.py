@@ -39,7 +39,8 @@ _NAMES: Dict[str, str] = {
     "torch.distributed": (
         "_all_gather_base _coalescing_manager _reduce_scatter_base all_gather_coalesced all_gather_into_tensor all_gather_multigpu "
         "all_gather_object all_gather_single all_reduce_multigpu all_to_all all_to_all_single batch_isend_irecv breakpoint broadcast_multigpu "
-        "broadcast_object_list DebugLevel device_mesh DeviceMesh DistBackendError DistError DistNetworkError DistStoreError gather_object "
+        "broadcast_object_list DebugLevel device_mesh DeviceMesh DistBackendError DistError DistNetworkError DistStoreError gather_into_tensor "
+        "gather_object gather_single "
         "get_debug_level get_global_rank get_group_rank get_node_local_rank get_process_group_ranks init_device_mesh is_backend_available "
         "is_torchelastic_launched is_ucc_available is_xccl_available monitored_barrier P2POp recv_object_list reduce_multigpu reduce_op "
         "reduce_scatter_multigpu reduce_scatter_single reduce_scatter_tensor scatter_object_list send_object_list shrink_group split_group Work"

@@ -6,11 +6,11 @@ from typing import Iterator, List
 from ddp_probe.judging.looks import INIT, found, others, stances, waiting
 from ddp_probe.judging.rule import LOW, Finding, Rule
 from ddp_probe.reading.model import Run
+from ddp_probe.shared.ledger_schema import PAIRED, ROOTED
 from ddp_probe.wording.text import say
 
-_PAIRED = frozenset(("send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"))
-# Some ranks of these return at once: who is in another call may be further on, and right.
-_UNEVEN = _PAIRED | {"broadcast", "broadcast_object_list", "reduce", "gather", "gather_object", "scatter", "scatter_object_list"}
+_PAIRED = PAIRED | {"batch_isend_irecv"}
+_UNEVEN = _PAIRED | ROOTED  # Who is in another call than these may be further on, and right.
 _UNTOLD = frozenset(("wait", "torch.distributed", INIT))
 
 RULE = Rule(

@@ -68,7 +68,8 @@ class Frames:
 
 _MOST = 1 << 31
 _bases, _contents = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__  # A metaclass may answer for them.
-_ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
+_NO_DEFAULT = ("broadcast", "reduce", "broadcast_multigpu", "reduce_multigpu")
+"""The operations that have to be told their root."""
 NO_PEER = False
 """What `begin` is given in place of a peer or a root if the operation has none."""
 
@@ -302,7 +303,8 @@ def _of_pair(op: int, peer: int, known: Known) -> Numbers:
     return known.peers.get(key) or known.peers.setdefault(key, Numbers())
 
 
-_ROOT_0 = frozenset(code.code for code in schema.OPERATIONS if code.name in _ROOTED)
+_WITH_ROOT_0 = schema.ROOTED.difference(_NO_DEFAULT)
+_ROOT_0 = frozenset(code.code for code in schema.OPERATIONS if code.name in _WITH_ROOT_0)
 _SENDS = frozenset(code.code for code in schema.OPERATIONS if code.name in schema.SENDS)
 
 

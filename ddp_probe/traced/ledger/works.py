@@ -24,7 +24,8 @@ from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.traced.ledger.calls import Here, broken
 from ddp_probe.traced.ledger.groups import Row, add_wait
 from ddp_probe.traced.patching import Entry, Switch, Target
-from ddp_probe.traced.patching.code_swap import hide, leave
+from ddp_probe.traced.patching.code_swap import leave
+from ddp_probe.traced.patching.compiler import hide
 from ddp_probe.traced.patching.slot import MISSING, Slot, locate
 from ddp_probe.traced.record.ledger_memory import LedgerFile
 

@@ -14,6 +14,7 @@ from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.shared.own_code import foreign
 from ddp_probe.traced.patching.call import Target
 from ddp_probe.traced.patching.certificate import Entry
+from ddp_probe.traced.patching.compiler import dynamo, hide
 from ddp_probe.traced.patching.frames import clean_exception, is_our_frame, shed
 from ddp_probe.traced.patching.slot import MISSING, locate
 from ddp_probe.traced.patching.woven import PLACES, Given, NotWoven, SourceFiles, weave
@@ -83,18 +84,6 @@ def woven_swap(target: Target, function: types.FunctionType, hooks: Hooks, given
     return swap
 
 
-def hide(code: Optional[types.CodeType], and_below: bool = True) -> None:
-    """Tell torch.compile to let the frames of our code, and of what it calls, run as they are; it would compile or report them."""
-    dynamo = _dynamo()
-    if dynamo is None or code is None:
-        return
-    if hasattr(dynamo, "set_code_exec_strategy"):
-        skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT
-        dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, skip if and_below else default))
-    elif hasattr(dynamo, "skip_code"):  # torch before 2.7
-        dynamo.skip_code(code)
-
-
 def leave(code: types.CodeType) -> None:
     """Take the frame with this code out of the traceback of the exception that is leaving it."""
     exc = sys.exc_info()[1]
@@ -145,17 +134,13 @@ def _code(function: types.FunctionType, twin: types.FunctionType, hooks: Hooks, 
 
     for called in (*hooks, error, cut, of_twin):
         hide(getattr(called, "__code__", None))
-    compiles = getattr(_dynamo(), "get_eval_frame_callback", None)
+    compiles = getattr(dynamo(), "get_eval_frame_callback", None)
     code = weave(function, given, sources, compiles is not None)
     values: Dict[Any, Any] = dict(zip(PLACES, (hooks.begin, hooks.end, error, cut, compiles, twin, of_twin)))
     constants = [values.get(const, const) if type(const) is str else const for const in code.co_consts]
     codes.append(code.replace(co_consts=tuple(constants)))
     hide(codes[0], and_below=False)
     return codes[0]
-
-
-def _dynamo() -> Any:
-    return getattr(sys.modules.get("torch._C._dynamo"), "eval_frame", None)
 
 
 def cut() -> None:

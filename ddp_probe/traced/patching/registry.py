@@ -7,6 +7,7 @@ from ddp_probe.shared import threads
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.patching.call import Observer, Target
 from ddp_probe.traced.patching.certificate import Certificate
+from ddp_probe.traced.patching.compiler import hide_wrappers
 from ddp_probe.traced.patching.holders import holders, keeping_originals
 from ddp_probe.traced.patching.patch import Patch, PatchSite
 from ddp_probe.traced.patching.slot import Slot, describe, is_class, locate
@@ -49,6 +50,7 @@ class PatchRegistry:
             if aliases:
                 self._replace_aliases(self._unaliased)
             self._unaliased = []
+            hide_wrappers()
             return patches
 
     def patches(self) -> List[Patch]:

@@ -44,6 +44,10 @@ if called("all_gather_coalesced"):
     dist.all_gather_coalesced([two()[:1], two()[:1]], [seven()])
 if called("gather"):
     dist.gather(seven(), two() if rank == 0 else None)
+for name in ("gather_single", "gather_into_tensor"):
+    if called(name):
+        with contextlib.suppress(RuntimeError):  # Not with gloo, in torch 2.14.
+            getattr(c10d, name)(seven(), torch.zeros(14) if rank == 0 else None)
 if called("scatter"):
     dist.scatter(seven(), two() if rank == 1 else None, src=1)
 for name in (
