@@ -45,8 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, wait, print."""
-    if hasattr(sys.stdout, "reconfigure"):  # A path may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading import bundled
 
     with bundled.opened([args.run] if args.run else []) as paths:

@@ -98,8 +98,6 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
-    if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
     from ddp_probe.showing import language, paint, watch_page

@@ -17,6 +17,7 @@ from ddp_probe.reading.flight_recorder import RecorderEntry
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing.masker import Masker
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
@@ -298,29 +299,10 @@ def _unwritten(path: str, exc: OSError) -> UnusableError:
 
 def place(packed: str, path: str, *, force: bool) -> None:
     """Put the archive where it is wanted, readable by the user alone."""
-    draft = "%s.%d.part" % (path, os.getpid())
     try:
-        with os.fdopen(os.open(draft, _WRITE, 0o600), "wb") as target, open_bytes(packed) as source:
+        with whole_file(path, 0o600, replace=force) as target, open_bytes(packed) as source:
             shutil.copyfileobj(source, target, 1 << 20)
-        _publish(draft, path, force=force)
     except FileExistsError as exc:
         raise _taken(path) from exc
     except OSError as exc:
         raise _unwritten(path, exc) from exc
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-
-
-def _publish(draft: str, path: str, *, force: bool) -> None:
-    if force:
-        os.replace(draft, path)
-        return
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        raise
-    except OSError:  # A file system without hard links.
-        if os.path.lexists(path):
-            raise FileExistsError(path) from None
-        os.rename(draft, path)

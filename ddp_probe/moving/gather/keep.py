@@ -15,6 +15,7 @@ from ddp_probe.reading import gathered
 from ddp_probe.reading.gathered import Gathered, GatheredHost
 from ddp_probe.shared.errors import ProbeError, UnusableError
 from ddp_probe.shared.regular_files import open_descriptor
+from ddp_probe.shared.whole_file import whole_file
 
 _PART = ".part"
 _FOLD = ".fold"
@@ -93,19 +94,8 @@ class Keep:
         with self._lock:
             self._known.lacking, self._changed = lacking, False
             data = msgspec.json.format(msgspec.json.encode(self._known), indent=1)
-        draft = os.path.join(self.folder, gathered.NAME + _PART)
-        try:
-            with open(draft, "wb", opener=_private) as file:
-                file.write(data)
-            os.replace(draft, os.path.join(self.folder, gathered.NAME))
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        with whole_file(os.path.join(self.folder, gathered.NAME), 0o600) as file:
+            file.write(data)
 
 
 def cannot_write(folder: str, exc: OSError) -> UnusableError:
