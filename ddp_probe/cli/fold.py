@@ -21,7 +21,7 @@ import os
 import tempfile
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.errors import UnwritableError
 from ddp_probe.shared.whole_file import whole_file
 
 COMMAND = Command("fold", order=65, summary="Fold the files of some hosts into one small file for 'report'.", offers={"paths": RUNS, "output": FILES})
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             with whole_file(path, 0o600) as file:
                 fold.write(paths, file, bar, args.cores)
         except OSError as exc:
-            raise UnusableError(what="%s cannot be written." % args.output, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+            raise UnwritableError(args.output, exc) from exc
         finally:
             bar.clear()
         if away:

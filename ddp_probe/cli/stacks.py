@@ -27,7 +27,7 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UnwritableError, UsageError
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -99,7 +99,7 @@ def _write(path: str, stacks: List[Any], *, all_threads: bool) -> None:
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as exc:
-        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+        raise UnwritableError(path, exc) from exc
 
 
 def _nothing(collected: Any, folder: str) -> UnusableError:
