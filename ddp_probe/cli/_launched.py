@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 
-from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.errors import UnwritableError
 
 USAGE = 2
 
@@ -36,4 +36,4 @@ def _write(path: str, code: int) -> None:
         with open(path, "w", encoding="ascii") as file:
             file.write("%d\n" % code)
     except OSError as exc:
-        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+        raise UnwritableError(path, exc) from exc

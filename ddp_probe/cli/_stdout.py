@@ -38,20 +38,30 @@ class _Closed(io.TextIOBase):
     def write(self, _: Any) -> int:
         raise UnwritableStdoutError("it is closed")
 
-    def reconfigure(self, **_: Any) -> None:
-        """Have nothing to change."""
+
+_ERRORS = "backslashreplace"
+"""A log, a path or a tool's output may hold characters that this locale cannot encode."""
 
 
 def guard() -> None:
-    """Make stdout raise that error; only if it is the process's, not a stand-in of a program that calls main()."""
+    """Let stdout take every text, and raise that error if it cannot be written.
+
+    A stand-in of a program that calls main() raises its own errors.
+    """
     stream: Any = sys.stdout
     if stream is None:
         sys.stdout = _Closed()
     elif stream is sys.__stdout__ and isinstance(stream, io.TextIOWrapper) and stream.fileno() == 1:
-        raw = _Raw(1, "wb", closefd=False)
+        target = io.BufferedWriter(_Raw(1, "wb", closefd=False))
         sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=stream.line_buffering, write_through=stream.write_through
+            target,
+            stream.encoding,
+            _ERRORS,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
         )
+    elif hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors=_ERRORS)
 
 
 def give_up() -> None:

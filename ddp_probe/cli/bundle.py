@@ -60,8 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make it, list it, write it."""
-    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     if args.env_only and not args.paths:
         return _host(args)
     from ddp_probe.moving.bundle import make, stage

@@ -74,8 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judge, print."""
-    if hasattr(sys.stdout, "reconfigure"):  # A name in a file may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.checkpoints import judge_path
 
     judged = _judged(judge_path.paths_of(args.paths), deep=args.deep)

@@ -69,8 +69,6 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.shared import meeting
 
     _refuse(args)
-    if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     host = Host(_request(args))
     alone = not meeting.is_launch(host.environ)
     code = _of_one(host, args) if alone else _of_hosts(host, args)

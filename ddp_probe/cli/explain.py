@@ -206,8 +206,6 @@ def _harmed(text: str, shown: str) -> Iterator[str]:
 def _print(lines: Iterable[Any]) -> None:
     from ddp_probe.showing import paint
 
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
     paint.write(lines)
 
 

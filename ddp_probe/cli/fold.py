@@ -21,7 +21,8 @@ import os
 import tempfile
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.errors import UnwritableError
+from ddp_probe.shared.whole_file import whole_file
 
 COMMAND = Command("fold", order=65, summary="Fold the files of some hosts into one small file for 'report'.", offers={"paths": RUNS, "output": FILES})
 
@@ -35,30 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fold into a draft, and put it in its place."""
+    """Fold into a file; an address gets it from a folder that is ours."""
     from ddp_probe.reading import fold, remote
     from ddp_probe.showing.progress import Bar
 
-    away, bar = remote.is_address(args.output), Bar()
+    away, bar, path = remote.is_address(args.output), Bar(), args.output
     with contextlib.ExitStack() as stack:
         paths = remote.brought(args.paths, stack)
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ddp_probe-fold-")) if away else os.path.dirname(os.path.abspath(args.output))
+        if away:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ddp_probe-fold-"))
+            path = os.path.join(folder, "fold")
         try:
-            fd, draft = tempfile.mkstemp(prefix=".fold.", dir=folder)
-            stack.callback(_removed, draft)
-            with open(fd, "wb") as target:
-                fold.write(paths, target, bar, args.cores)
-            if not away:
-                os.replace(draft, args.output)
+            with whole_file(path, 0o600) as file:
+                fold.write(paths, file, bar, args.cores)
         except OSError as exc:
-            raise UnusableError(what="%s cannot be written." % args.output, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+            raise UnwritableError(args.output, exc) from exc
         finally:
             bar.clear()
         if away:
-            remote.put(draft, args.output)
+            remote.put(path, args.output)
     return 0
-
-
-def _removed(draft: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(draft)

@@ -67,8 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Select, merge, print; report omitted lines on stderr."""
-    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading import bundled
 
     if args.follow:

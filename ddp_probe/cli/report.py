@@ -81,8 +81,6 @@ def run(args: argparse.Namespace) -> int:
 
 def guarded(make: Callable[[], int]) -> int:
     """Return the exit code of what makes a report; an error of any kind is printed, and its code is never that of a verdict."""
-    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return make()
     except ProbeError as exc:

@@ -28,7 +28,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from functools import lru_cache
 from typing import Any, Callable, Dict, Iterator, List, Set
 
@@ -36,6 +35,7 @@ import ddp_probe
 from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.shared.errors import UsageError
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.shared.whole_file import whole_file
 
 _SHORTEST = 12  # Columns of a command.
 _KEPT, _LARGEST = ".verdict.json", 65_536  # The file of the verdict in a run, and its most bytes.
@@ -52,8 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Collect and print."""
-    if hasattr(sys.stdout, "reconfigure"):  # A folder's name may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading import find, glance
     from ddp_probe.showing import safe
     from ddp_probe.showing.progress import Steps
@@ -94,8 +92,9 @@ def _kept(row: Dict[str, Any]) -> Dict[str, Any]:
         return {"verdict": str(kept.get("verdict", "")), "rules": [str(rule) for rule in kept["rules"]]}
     verdict = _verdict(row)
     if verdict["verdict"] and row["ended"] != "running":
-        with contextlib.suppress(OSError):  # The folder is not ours to write.
-            _write(place, json.dumps({"of": now, **verdict}))
+        text = json.dumps({"of": now, **verdict})
+        with contextlib.suppress(OSError), whole_file(place, 0o600) as file:  # It may not be ours to write.
+            file.write(text.encode("utf-8"))
     return verdict
 
 
@@ -128,18 +127,6 @@ def _read(place: str) -> Dict[str, Any]:
         kept = json.loads(file.read(_LARGEST))
         return kept if isinstance(kept, dict) and isinstance(kept.get("rules"), list) else {}
     return {}
-
-
-def _write(place: str, text: str) -> None:
-    """Write it whole or not at all; a link of that name is replaced, and not followed."""
-    fd, made = tempfile.mkstemp(prefix=_KEPT + ".", dir=os.path.dirname(place))
-    try:
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(made, place)
-    except OSError:
-        os.unlink(made)
-        raise
 
 
 def _verdict(row: Dict[str, Any]) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UnwritableError, UsageError
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -45,8 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, wait, print."""
-    if hasattr(sys.stdout, "reconfigure"):  # A path may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading import bundled
 
     with bundled.opened([args.run] if args.run else []) as paths:
@@ -101,7 +99,7 @@ def _write(path: str, stacks: List[Any], *, all_threads: bool) -> None:
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as exc:
-        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+        raise UnwritableError(path, exc) from exc
 
 
 def _nothing(collected: Any, folder: str) -> UnusableError:

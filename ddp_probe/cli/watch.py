@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING, Any, Iterable, List
 
 from ddp_probe.cli import attach, stacks
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.errors import UnwritableError, UsageError
 from ddp_probe.showing import forms
 
 if TYPE_CHECKING:
@@ -98,8 +98,6 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
-    if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
-        sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
     from ddp_probe.showing import language, paint, watch_page
@@ -141,9 +139,7 @@ def _metrics(live: Any, name: str, args: argparse.Namespace) -> None:
         try:
             watch_page.write_metrics(args.prometheus, watch_page.as_metrics(look, name))
         except OSError as exc:
-            raise UnusableError(
-                what="%s cannot be written." % args.prometheus, why=exc.strerror or str(exc), what_to_do="Name a file in the collector's folder."
-            ) from exc
+            raise UnwritableError(args.prometheus, exc, "Name a file in the collector's folder.") from exc
         if look.over or args.once:
             return
         time.sleep(args.interval)

@@ -112,6 +112,16 @@ def together(
             child.end()
 
 
+def with_task(program: str, task: Dict[str, Any], environ: Mapping[str, str], seconds: float) -> ChildAnswer:
+    """Run one program, which reads its task from a file: a command line is short, and everybody sees it."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(task, file)
+        file.flush()
+        return together([(program, (file.name,), environ)], seconds)[0]
+
+
 def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> ChildOutput:
     """Run a tool; return what it printed. It is ended if it prints too much, does not end in time, or is not wanted any more."""
     try:

@@ -1,8 +1,6 @@
 """Lets the doctors of several hosts meet: what each host has, what each found, which ranks are absent, which links are cut, which clocks differ."""
 
-import json
 import sys
-import tempfile
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.doctor import cards, children
@@ -190,19 +188,13 @@ def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
     at = place(host.environ)
     mine = {**facts(host), "results": [_brief(result) for result in results]} if leads_host(host.environ) else {}
     task = {**at._asdict(), "agent_key": agent_key(host.environ, "doctor"), "seconds": host.request.seconds, "facts": mine}
-    return made_of(_ask(task, host), at.rank, at.world, "%s:%s" % (at.address, at.port))
+    answer = children.with_task("meet", task, host.environ, 2 * host.request.seconds + _MARGIN)
+    return made_of(answer, at.rank, at.world, "%s:%s" % (at.address, at.port))
 
 
 def _brief(result: Result) -> Dict[str, Any]:
     said = result.as_json()
     return {name: said[name] for name in (("id", "slug", "status") if said["status"] == OK else ("id", "slug", "status", "saw", "remedy"))}
-
-
-def _ask(task: Dict[str, Any], host: Host) -> ChildAnswer:
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(task, file)
-        file.flush()
-        return children.together([("meet", (file.name,), host.environ)], 2 * host.request.seconds + _MARGIN)[0]
 
 
 def verdict_of_all(meeting: HostMeeting, results: Sequence[Result]) -> str:

@@ -24,6 +24,14 @@ class UnusableError(ProbeError):
     exit_code = 2
 
 
+class UnwritableError(UnusableError):
+    """A place at which nothing can be written."""
+
+    def __init__(self, path: str, exc: OSError, what_to_do: str = "Name another file.") -> None:
+        why = "%s." % (exc.strerror or exc)
+        super().__init__(what="%s cannot be written." % path, why=why, what_to_do=what_to_do)
+
+
 class UsageError(UnusableError):
     """An invalid command line."""
 

@@ -241,7 +241,6 @@ for _number, _form in enumerate(_FORMS):
 
 _SHORTEST_RUN = 15
 _RUN = Expression(r"[A-Za-z0-9+/]{%d,}" % _SHORTEST_RUN)
-_SHORT_RUN = Expression(r"[A-Za-z0-9]{10,}")
 _HEX = Expression(r"(?<![0-9a-fA-F])(?=[a-fA-F]{0,31}[0-9])(?=[0-9]{0,31}[a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")
 _UUID = Expression(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])")
 _TURN = Expression(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=[A-Za-z])")
@@ -281,8 +280,3 @@ def random_looking(text: str) -> bool:
     if len(text) < _SHORTEST_RUN:
         return False
     return _HEX.search(text) is not None or _UUID.search(text) is not None or any(_mixed(run, 4) for run in _RUN.findall(text))
-
-
-def perhaps_random(text: str) -> bool:
-    """Apply a lower threshold, for a value whose name suggests a key."""
-    return any(sum(c.isdigit() for c in run) >= 2 and len(_TURN.findall(run)) >= 3 for run in _SHORT_RUN.findall(text))

@@ -13,6 +13,7 @@ import sys
 from typing import IO, Generator, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing import safe
 
 TERMINAL, JSON, BRIEF, GITHUB, JUNIT = "terminal", "json", "brief", "github", "junit"
@@ -55,7 +56,6 @@ def _form(name: str) -> PrintedForm:
     return next(form for form in FORMS if form.name == name)
 
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PACKED = ".gz"
 _HEAD = 4096  # The sign of a form is among the first characters of its files.
 Chunks = Generator[str, None, str]
@@ -156,19 +156,13 @@ def write_files(files: List[WrittenFile], diagnosis: object) -> None:
 
 
 def _write_file(file: WrittenFile, chunks: Chunks) -> str:
-    """Write to a draft beside the place, then rename it; return the note."""
+    """Write a file; return the note."""
     path = _place(file)
-    draft = "%s.%s.part" % (path, os.urandom(4).hex())
     try:
-        with os.fdopen(os.open(draft, _CREATE, 0o644), "wb") as raw:
-            note = _stream_file(raw, chunks, packed=path.endswith(_PACKED))
-        os.replace(draft, path)
+        with whole_file(path, 0o644) as raw:
+            return _stream_file(raw, chunks, packed=path.endswith(_PACKED))
     except OSError as exc:
         raise _unwritten(file, "%s." % (exc.strerror or exc)) from exc
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-    return note
 
 
 def _stream_file(raw: IO[bytes], chunks: Chunks, *, packed: bool) -> str:

@@ -1,6 +1,5 @@
 """Shows looks at a running job: as a table, which in a terminal is renewed, and as JSON."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,6 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 import msgspec
 
 from ddp_probe.shared.schema import CardLoad, CardsState
+from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing import paint, ranks_table, safe
 from ddp_probe.showing.event_line import cut
 from ddp_probe.showing.language import ENGLISH, Language
@@ -360,11 +360,5 @@ def _exact(number: float) -> str:
 
 def write_metrics(path: str, text: str) -> None:
     """Replace the file as a whole, readable by the collector's user as the umask allows: it reads whenever it likes."""
-    draft = "%s.%d" % (path, os.getpid())
-    try:
-        with open(draft, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))

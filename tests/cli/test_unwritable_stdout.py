@@ -42,3 +42,11 @@ def test_a_command_that_prints_nothing_does_its_work(shell: str, clean_env: Call
     done = subprocess.run(command, env=clean_env(), cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (7, "")
     assert (tmp_path / "made").exists()
+
+
+def test_what_the_locale_cannot_encode_is_escaped(clean_env: Callable[..., Dict[str, str]]) -> None:
+    """A character for which stdout has no bytes is printed as an escape, whatever the command."""
+    code = "from ddp_probe.cli import _stdout; _stdout.guard(); print('\\xe9\\udcff')"
+    env = clean_env(PYTHONIOENCODING="ascii")
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (b"\\xe9\\udcff\n", b"")

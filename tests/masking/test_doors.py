@@ -11,6 +11,7 @@ _PRINTED = "what a program printed: masked line by line"
 _OURS = "text of ours, or of this installation"
 _COPY = "a copy of what is masked already, byte for byte"
 _PAGE = "a page or a form of a report: each field has passed the masks"
+_CALLERS = "what others write through it: each of them is listed"
 _LOG = "an event or a stack: rendered through the masks"
 DOORS: Dict[str, str] = {
     "showing/printed_file.py": _PRINTED,
@@ -27,13 +28,14 @@ DOORS: Dict[str, str] = {
     "cli/runs.py": _PAGE,
     "cli/stacks.py": _PAGE,
     "showing/forms.py": _PAGE,
+    "shared/whole_file.py": _CALLERS,
     "showing/github.py": _PAGE,
     "showing/watch_page.py": _PAGE,
 }
 
 
 def _openings(path: Path) -> Iterator[ast.Call]:
-    """Yield the calls that open a file for writing, by open, os.fdopen or a method of a path."""
+    """Yield the calls that open a file for writing, by open, os.fdopen, whole_file or a method of a path."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and _writes(*_called(node)):
             yield node
@@ -48,7 +50,7 @@ def _called(node: ast.Call) -> Tuple[str, str]:
 
 
 def _writes(name: str, mode: str) -> bool:
-    return name in ("write_text", "write_bytes") or (name in ("open", "fdopen") and mode.strip("bt+") in ("w", "a", "x"))
+    return name in ("write_text", "write_bytes", "whole_file") or (name in ("open", "fdopen") and mode.strip("bt+") in ("w", "a", "x"))
 
 
 def test_each_place_where_text_enters_a_file_is_listed() -> None:

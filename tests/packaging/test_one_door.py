@@ -25,8 +25,12 @@ _READ = (
 _WRITE_MODES = set("wxa")
 _WRITE_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_DIRECTORY"}
 # What opens a descriptor with flags that its caller gives, or that a name holds: each of them writes.
-_BY_NAME = {"moving/bundle/stage.py": "_WRITE", "moving/gather/keep.py": "_OPEN", "showing/forms.py": "_CREATE", "showing/printed_file.py": "_FLAGS"}
-_OPENERS = {("reading/bundled.py", "_private"), ("moving/gather/keep.py", "_private")}
+_BY_NAME = {
+    "moving/bundle/stage.py": "_WRITE",
+    "moving/gather/keep.py": "_OPEN",
+    "showing/printed_file.py": "_FLAGS",
+}
+_OPENERS = {("reading/bundled.py", "_private")}
 
 
 def _calls(node: ast.AST, function: str = "") -> Iterator[Tuple[ast.Call, str]]:

@@ -2,29 +2,11 @@
 
 _ddp_probe_commands=@commands@
 
-# _ddp_probe_options COMMAND: its options.
-_ddp_probe_options() {
-    case $1 in
-        # @options@
-        *) REPLY='' ;;
-    esac
-}
-
-# _ddp_probe_value COMMAND OPTION: what the option takes; false if it takes nothing.
-_ddp_probe_value() {
-    case "$1 $2" in
-        # @values@
-        *) return 1 ;;
-    esac
-}
-
-# _ddp_probe_argument COMMAND NUMBER: what the argument with this number is.
-_ddp_probe_argument() {
-    case "$1 $2" in
-        # @arguments@
-        *) REPLY=free ;;
-    esac
-}
+# What may follow: after COMMAND and a dash, after an OPTION of it, and as its argument with a NUMBER, or any (*).
+declare -gA _ddp_probe_offers
+_ddp_probe_offers=(
+    # @offers@
+)
 
 # _ddp_probe_offer KIND [WORD ...]: offer what begins like the current word. If nothing does, bash offers files.
 _ddp_probe_offer() {
@@ -62,7 +44,7 @@ _ddp_probe_rest() {
 
 # _ddp_probe_at NUMBER: complete the current word; the command is the word with this number.
 _ddp_probe_at() {
-    local IFS=$' \t\n' cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[$1]} taking='' count=1 at word REPLY
+    local IFS=$' \t\n' cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[$1]} taking='' count=1 at word
     COMPREPLY=()
     if ((COMP_CWORD == $1)); then
         [[ $cur == -* ]] && _ddp_probe_offer words -h --help -V --version || _ddp_probe_offer words $_ddp_probe_commands
@@ -78,21 +60,19 @@ _ddp_probe_at() {
             _ddp_probe_rest $((at + 1))
             return 0
         elif [[ $word == -* ]]; then
-            _ddp_probe_value "$command" "$word" && taking=$word
+            [[ -z ${_ddp_probe_offers[$command $word]-} ]] || taking=$word
         else
             ((++count))
         fi
     done
     [[ $cur == '=' ]] && cur=''
     if [[ -n $taking ]]; then
-        _ddp_probe_value "$command" "$taking"
+        _ddp_probe_offer ${_ddp_probe_offers[$command $taking]}
     elif [[ $cur == -* ]]; then
-        _ddp_probe_options "$command"
-        REPLY="words $REPLY"
+        _ddp_probe_offer ${_ddp_probe_offers[$command -]-words}
     else
-        _ddp_probe_argument "$command" $count
+        _ddp_probe_offer ${_ddp_probe_offers[$command $count]-${_ddp_probe_offers[$command *]-free}}
     fi
-    _ddp_probe_offer $REPLY
     return 0
 }
 

@@ -14,9 +14,10 @@ from typing import IO, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 from ddp_probe.moving.bundle import contents
 from ddp_probe.reading import bundled, flight_recorder, ledger_file, whole_ledger
 from ddp_probe.reading.flight_recorder import RecorderEntry
-from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UnwritableError, UsageError
 from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing.masker import Masker
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
@@ -172,6 +173,7 @@ _HEADER = 160  # Compressed bytes of what an archive adds to a file, about.
 _PLAIN_HEADER = 2560  # The same without compression: two headers, and the filling of the last block.
 _FEWEST = 1024  # Bytes to which a file may be cut; below that it is left out.
 _SPARED = (contents.OWN, contents.SOURCE, contents.LOG, contents.TEXT)  # Left out last.
+_ANOTHER_FOLDER = "Name a file in another folder: -o FILE."
 UNPACKED = bundled.MOST_BYTES * 9 // 10
 
 
@@ -285,42 +287,19 @@ def refuse_taken(path: str, *, force: bool) -> None:
         os.close(os.open(draft, _WRITE, 0o600))
         os.unlink(draft)
     except OSError as exc:
-        raise _unwritten(path, exc) from exc
+        raise UnwritableError(path, exc, _ANOTHER_FOLDER) from exc
 
 
 def _taken(path: str) -> UnusableError:
     return UnusableError(what="%s is there already." % path, why="It is not overwritten.", what_to_do="Name another file with -o, or add --force.")
 
 
-def _unwritten(path: str, exc: OSError) -> UnusableError:
-    return UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name a file in another folder: -o FILE.")
-
-
 def place(packed: str, path: str, *, force: bool) -> None:
     """Put the archive where it is wanted, readable by the user alone."""
-    draft = "%s.%d.part" % (path, os.getpid())
     try:
-        with os.fdopen(os.open(draft, _WRITE, 0o600), "wb") as target, open_bytes(packed) as source:
+        with whole_file(path, 0o600, replace=force) as target, open_bytes(packed) as source:
             shutil.copyfileobj(source, target, 1 << 20)
-        _publish(draft, path, force=force)
     except FileExistsError as exc:
         raise _taken(path) from exc
     except OSError as exc:
-        raise _unwritten(path, exc) from exc
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-
-
-def _publish(draft: str, path: str, *, force: bool) -> None:
-    if force:
-        os.replace(draft, path)
-        return
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        raise
-    except OSError:  # A file system without hard links.
-        if os.path.lexists(path):
-            raise FileExistsError(path) from None
-        os.rename(draft, path)
+        raise UnwritableError(path, exc, _ANOTHER_FOLDER) from exc

@@ -1,13 +1,11 @@
 """Gathers: rank 0 holds the meeting and returns what has arrived; each other rank brings what its host has."""
 
 import contextlib
-import json
 import multiprocessing
 import os
 import signal
 import socket
 import sys
-import tempfile
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional
 
 from ddp_probe.doctor import children
@@ -101,10 +99,7 @@ def _brought(at: MeetingPlace, request: GatherRequest, *, leads: bool, token: st
 def _from_agent(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> MeetingPlace:
     """Tell the others the port and the token by the store of torchrun's agent, or return the place that rank 0 has named."""
     task = {"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at, "token": at.token}
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(task, file)
-        file.flush()
-        answer = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
+    answer = children.with_task("agent_port", task, environ, seconds + _MARGIN)
     if "port" not in answer.last:
         why = "The store of torchrun's agent could not be asked: %s." % (answer.last.get("error") or answer.how())
         raise _not_ended(at, why)

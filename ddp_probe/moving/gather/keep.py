@@ -13,11 +13,13 @@ import msgspec
 from ddp_probe.moving.gather.messages import Have
 from ddp_probe.reading import gathered
 from ddp_probe.reading.gathered import Gathered, GatheredHost
-from ddp_probe.shared.errors import ProbeError, UnusableError
+from ddp_probe.shared.errors import ProbeError, UnusableError, UnwritableError
 from ddp_probe.shared.regular_files import open_descriptor
+from ddp_probe.shared.whole_file import whole_file
 
 _PART = ".part"
 _FOLD = ".fold"
+_ANOTHER_DISK = "Name a folder on another disk: --into DIR."
 _PIECE = 1 << 20
 _NOT_ENDED = "gather was ended before all hosts had come to their end"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -35,14 +37,14 @@ class Keep:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             self._own = _owned(folder)
         except OSError as exc:
-            raise cannot_write(folder, exc) from exc
+            raise UnwritableError(folder, exc, _ANOTHER_DISK) from exc
         try:
             self._known = _opened(folder, run)
             self._save([_NOT_ENDED])
         except BaseException as exc:
             os.close(self._own)
             if isinstance(exc, OSError):
-                raise cannot_write(folder, exc) from exc
+                raise UnwritableError(folder, exc, _ANOTHER_DISK) from exc
             raise
 
     def name_for(self, host: str, logs: Sequence[str]) -> str:
@@ -93,25 +95,8 @@ class Keep:
         with self._lock:
             self._known.lacking, self._changed = lacking, False
             data = msgspec.json.format(msgspec.json.encode(self._known), indent=1)
-        draft = os.path.join(self.folder, gathered.NAME + _PART)
-        try:
-            with open(draft, "wb", opener=_private) as file:
-                file.write(data)
-            os.replace(draft, os.path.join(self.folder, gathered.NAME))
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-def cannot_write(folder: str, exc: OSError) -> UnusableError:
-    """Return the error for a folder that cannot be written."""
-    why = "%s." % (exc.strerror or str(exc))
-    return UnusableError(what="%s cannot be written." % folder, why=why, what_to_do="Name a folder on another disk: --into DIR.")
+        with whole_file(os.path.join(self.folder, gathered.NAME), 0o600) as file:
+            file.write(data)
 
 
 def _owned(folder: str) -> int:

@@ -12,7 +12,6 @@ from ddp_probe.traced.facts.failure import said
 from ddp_probe.traced.patching import Call, Change
 from ddp_probe.traced.remedies import Remedy
 
-_BUFFER = "mmengine.logging.history_buffer.HistoryBuffer"
 _GETATTR = "builtins.getattr"
 # What a HistoryBuffer consists of, under the names of numpy 1 and 2. None of them runs code from the file; bytes stand for an
 # array without elements.
