@@ -21,6 +21,7 @@ from ddp_probe.shared.child_process import ChildOutput, ChildProcess
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.masks import mask
 from ddp_probe.shared.schema import Site, ThreadStack
+from ddp_probe.wording.text import say
 
 _TRIES, _LIMIT = 3, 60.0
 _OUTERMOST, _INNERMOST, _MOST_NATIVE = 24, 40, 16
@@ -73,7 +74,7 @@ def read(pid: int, *, native: bool) -> Dump:
         said = done.err.decode("utf-8", "replace")
         if any(word in said for word in _REFUSED):
             why, allow = refusal(pid)
-            return Dump([], problem=why, allow=allow)
+            return Dump([], problem=str(why), allow=str(allow))  # An event takes no templates.
     return Dump([], problem=_reason(pid, said))
 
 
@@ -162,26 +163,37 @@ def refusal(pid: int) -> Tuple[str, str]:
     effective, no_new, filtered = proc.privileges()
     theirs, ours = proc_files.owner(pid), os.geteuid()
     capable = bool(effective & _SYS_PTRACE)
-    who = "process %d belongs to %s, and this is %s" % (pid, proc_files.user(theirs), proc_files.user(ours))
+    who = say(
+        "process {pid} belongs to {owner}, and this is {user}",
+        pid=pid,
+        owner=proc_files.user(theirs),
+        user=proc_files.user(ours),
+    )
     if capable:
-        return "the kernel refuses it although this process has CAP_SYS_PTRACE (%s)" % ("a seccomp filter" if filtered else "a security module"), (
-            "docker run --security-opt seccomp=unconfined ..., or on the host: %s" % as_root
-        )
+        module = say("a seccomp filter") if filtered else say("a security module")
+        why = say("the kernel refuses it although this process has CAP_SYS_PTRACE ({module})", module=module)
+        unfiltered = "docker run --security-opt seccomp=unconfined ..., or on the host: {command}"
+        return why, say(unfiltered, command=as_root)
     if ours == 0:
-        return "root of this container has no CAP_SYS_PTRACE", "docker run --cap-add SYS_PTRACE ..., or on the host: %s" % as_root
+        with_capability = say("docker run --cap-add SYS_PTRACE ..., or on the host: {command}", command=as_root)
+        return say("root of this container has no CAP_SYS_PTRACE"), with_capability
     if no_new:  # sudo could not raise anything here.
-        from_outside = "on the host, or in a shell without no_new_privs: %s" % as_root
+        from_outside = say("on the host, or in a shell without no_new_privs: {command}", command=as_root)
         if theirs != ours:
-            return "%s; no_new_privs keeps this shell from becoming another user" % who, from_outside
+            stays = say("{reason}; no_new_privs keeps this shell from becoming another user", reason=who)
+            return stays, from_outside
     if theirs != ours:
         return who, as_root
     scope = proc_files.text("sys/kernel/yama/ptrace_scope").strip()
     if scope == "1":
-        return "ptrace_scope is 1: only a parent may look into a process", "sudo sysctl kernel.yama.ptrace_scope=0" if not no_new else from_outside
+        why = say("ptrace_scope is 1: only a parent may look into a process")
+        return why, "sudo sysctl kernel.yama.ptrace_scope=0" if not no_new else from_outside
     if scope == "2":
-        return "ptrace_scope is 2: only CAP_SYS_PTRACE may look into a process", as_root if not no_new else from_outside
+        why = say("ptrace_scope is 2: only CAP_SYS_PTRACE may look into a process")
+        return why, as_root if not no_new else from_outside
     if scope == "3":
-        return "ptrace_scope is 3: nobody may look into a process until this host starts again", (
+        return say("ptrace_scope is 3: nobody may look into a process until this host starts again"), say(
             "kernel.yama.ptrace_scope=1 in /etc/sysctl.d, for the next start of the host: it cannot be lowered while this job runs"
         )
-    return "the kernel protects process %d (it has changed its user, its group or its capabilities)" % pid, as_root if not no_new else from_outside
+    protected = say("the kernel protects process {pid} (it has changed its user, its group or its capabilities)", pid=pid)
+    return protected, as_root if not no_new else from_outside

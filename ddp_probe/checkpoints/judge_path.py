@@ -24,7 +24,9 @@ def paths_of(arguments: List[str]) -> List[str]:
         matches = [argument] if os.path.lexists(argument) else sorted(glob.glob(argument, recursive=True))
         if not matches:
             raise UnusableError(
-                what="No such file or folder: %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
+                what=say("No such file or folder: {path}.", path=argument),
+                why="No file, folder or pattern matches.",
+                what_to_do="Name the checkpoint's path.",
             )
         for match in matches:
             paths.extend(_inside(match) if os.path.isdir(match) and not distributed.is_checkpoint(match) else [match])
@@ -40,12 +42,20 @@ def _inside(folder: str) -> List[str]:
         folders[:] = [name for name in folders if name not in inner]
         paths.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
         if len(paths) > _MOST:
-            raise UnusableError(what="%s holds more than %d checkpoints." % (folder, _MOST), why="", what_to_do="Name fewer of them.")
+            raise UnusableError(
+                what=say("{folder} holds more than {most} checkpoints.", folder=folder, most=_MOST),
+                why="",
+                what_to_do="Name fewer of them.",
+            )
     if not paths:
         why, what_to_do = lookalikes.of_folder(folder)
         raise UnusableError(
-            what="%s holds no checkpoint." % folder,
-            why=why or "No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            what=say("{folder} holds no checkpoint.", folder=folder),
+            why=why
+            or say(
+                "No file in it or below has a name such as {names}.",
+                names=", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            ),
             what_to_do=what_to_do or "Name the file itself.",
         )
     return paths

@@ -9,6 +9,7 @@ import os
 import sys
 
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.wording.text import say
 
 USAGE = 2
 
@@ -27,7 +28,14 @@ def ended(args: argparse.Namespace, code: int, *, leads: bool) -> int:
         return code
     if leads:
         sys.stdout.flush()
-        sys.stderr.write("ddp_probe: The exit code is %d; below torchrun the ranks end with 0, unless --exit-code is given.\n" % code)
+        from ddp_probe.showing.remark import remark
+
+        remark(
+            say(
+                "The exit code is {code}; below torchrun the ranks end with 0, unless --exit-code is given.",
+                code=code,
+            )
+        )
     return 0
 
 
@@ -36,4 +44,8 @@ def _write(path: str, code: int) -> None:
         with open(path, "w", encoding="ascii") as file:
             file.write("%d\n" % code)
     except OSError as exc:
-        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+        raise UnusableError(
+            what=say("{path} cannot be written.", path=path),
+            why=exc.strerror or str(exc),
+            what_to_do="Name another file.",
+        ) from exc

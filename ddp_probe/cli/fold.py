@@ -22,6 +22,7 @@ import tempfile
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.wording.text import say
 
 COMMAND = Command("fold", order=65, summary="Fold the files of some hosts into one small file for 'report'.", offers={"paths": RUNS, "output": FILES})
 
@@ -51,7 +52,11 @@ def run(args: argparse.Namespace) -> int:
             if not away:
                 os.replace(draft, args.output)
         except OSError as exc:
-            raise UnusableError(what="%s cannot be written." % args.output, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+            raise UnusableError(
+                what=say("{path} cannot be written.", path=args.output),
+                why=exc.strerror or str(exc),
+                what_to_do="Name another file.",
+            ) from exc
         finally:
             bar.clear()
         if away:

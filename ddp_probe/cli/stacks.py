@@ -28,6 +28,7 @@ from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.wording.text import say
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -64,7 +65,8 @@ def from_outside(run: Optional[str]) -> Optional[str]:
         from ddp_probe.cli import attach
 
         try:
-            folders = attach.look(said="There is no run here: the processes of this host are looked at from outside, as 'attach' does.")
+            there_is_none = "There is no run here: the processes of this host are looked at from outside, as 'attach' does."
+            folders = attach.look(said=say(there_is_none))
         except UsageError:  # There are several jobs.
             raise
         except UnusableError:
@@ -84,9 +86,11 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     if args.folded:
         _write(args.folded, collected.stacks, all_threads=args.threads)
         return 0
-    width, say = max(40, paint.width()), language.chosen(sys.stdout)
-    page = stack_page.raw(collected, width, say) if args.raw else stack_page.lines(collected, width, all_threads=args.threads, say=say)
-    paint.write(page)
+    width, reader = max(40, paint.width()), language.chosen(sys.stdout)
+    if args.raw:
+        paint.write(stack_page.raw(collected, width, reader))
+    else:
+        paint.write(stack_page.lines(collected, width, all_threads=args.threads, say=reader))
     return 0
 
 
@@ -101,17 +105,25 @@ def _write(path: str, stacks: List[Any], *, all_threads: bool) -> None:
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as exc:
-        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+        raise UnusableError(
+            what=say("{path} cannot be written.", path=path),
+            why=exc.strerror or str(exc),
+            what_to_do="Name another file.",
+        ) from exc
 
 
 def _nothing(collected: Any, folder: str) -> UnusableError:
     """Return the error for a run without any stacks, with the reason of the first rank that gave none."""
     for rank, silence in sorted(collected.silent.items()):
         others = len(collected.silent) - 1
-        more = ", and %d other rank%s" % (others, "" if others == 1 else "s") if others else ""
+        more = say(", and {count} other {count:rank|ranks}", count=others) if others else ""
         return UnusableError(
-            what="There are no stacks in %s." % folder, why="Rank %d%s: it %s." % (rank, more, silence.whole()), what_to_do=silence.what_to_do
+            what=say("There are no stacks in {folder}.", folder=folder),
+            why=say("Rank {rank}{more}: it {silence}.", rank=rank, more=more, silence=silence.whole()),
+            what_to_do=silence.what_to_do,
         )
     return UnusableError(
-        what="There are no stacks in %s." % folder, why="No rank was chosen.", what_to_do="'python -m ddp_probe watch' lists its ranks."
+        what=say("There are no stacks in {folder}.", folder=folder),
+        why="No rank was chosen.",
+        what_to_do="'python -m ddp_probe watch' lists its ranks.",
     )

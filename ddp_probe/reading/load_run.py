@@ -352,10 +352,15 @@ def _unfolded(path: str, shared: SharedParts) -> Tuple[HostFold, List[LoggedProc
         folded = host_fold.decode(fold_file.read(path))
         return folded, host_fold.unfold(folded, shared, path + "/")
     except OSError as exc:
-        raise UnusableError(what="%s cannot be read." % path, why=exc.strerror or str(exc), what_to_do="Check its permissions.") from exc
+        raise UnusableError(
+            what=say("{path} cannot be read.", path=path),
+            why=exc.strerror or str(exc),
+            what_to_do="Check its permissions.",
+        ) from exc
     except InvalidFoldError as exc:
-        raise _not_usable(path, str(exc)) from exc
+        raise _not_usable(path, exc.args[0]) from exc
 
 
 def _not_usable(path: str, why: str) -> UnusableError:
-    return UnusableError(what="%s is not a usable fold." % path, why=why, what_to_do="Write it again on its host.")
+    what = say("{path} is not a usable fold.", path=path)
+    return UnusableError(what=what, why=why, what_to_do="Write it again on its host.")

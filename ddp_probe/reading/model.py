@@ -11,6 +11,7 @@ from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.whole_ledger import Ledger, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import say
 
 _WORD = re.compile(r"\w")
 
@@ -109,7 +110,14 @@ class LoggedProcess:
         if self._ledger is None and self.ledger_file:
             ledger = rank_ledger.read(self.ledger_file, self._ledger_bytes())
             if self.pid and ledger.pid and ledger.pid != self.pid:
-                ledger = RankLedger(ledger.path, "It was written by process %d, and the log beside it by process %d." % (ledger.pid, self.pid))
+                ledger = RankLedger(
+                    ledger.path,
+                    say(
+                        "It was written by process {writer}, and the log beside it by process {pid}.",
+                        writer=ledger.pid,
+                        pid=self.pid,
+                    ),
+                )
             self._ledger = ledger
 
     def hold_ledger(self, file: str, ledger: RankLedger) -> None:

@@ -206,17 +206,17 @@ def card_lines(state: CardsState, width: int, say: Language = ENGLISH) -> Iterat
         yield StyledLine(cut(safe.line(state.problem), width), WARN)
     if state.cards:
         head, *texts = columns(
-            [tuple(say(word) for word in ("card", "load", "memory", "heat", "processes", "state")), *map(_card_cells, state.cards)]
+            [tuple(say(word) for word in ("card", "load", "memory", "heat", "processes", "state")), *(_card_cells(card, say) for card in state.cards)]
         )
         yield StyledLine(cut("%s  (%s)" % (head, state.tool), width), STRONG)
         for card, text in zip(state.cards, texts):
-            yield StyledLine(cut(text, width), WARN if _trouble(card) else "")
+            yield StyledLine(cut(text, width), WARN if _trouble(card, say) else "")
     else:
         for text in state.text.splitlines()[:_LINES]:
             yield StyledLine(cut(safe.line(text), width), QUIET)
 
 
-def _card_cells(card: CardLoad) -> Tuple[str, ...]:
+def _card_cells(card: CardLoad, say: Language) -> Tuple[str, ...]:
     held = "-" if card.memory is None else size(card.memory)
     there = "" if card.memory_total is None else " of " + size(card.memory_total)
     return (
@@ -225,13 +225,14 @@ def _card_cells(card: CardLoad) -> Tuple[str, ...]:
         held + there,
         "-" if card.temperature is None else "%.0f °C" % card.temperature,
         " ".join(card.processes) or "-",
-        _trouble(card) or "-",
+        _trouble(card, say) or "-",
     )
 
 
-def _trouble(card: CardLoad) -> str:
+def _trouble(card: CardLoad, say: Language) -> str:
     reasons = [reason for reason in card.throttled if reason != "power_cap"]
-    reasons += ["%d ECC errors" % card.ecc] if card.ecc else []
+    if card.ecc:
+        reasons.append(say("%d ECC errors") % card.ecc)
     return safe.line(", ".join(reasons + ([card.health] if card.health else [])))
 
 

@@ -24,6 +24,7 @@ from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.schema import HangSuspected
 from ddp_probe.showing.masker import Masker
+from ddp_probe.wording.text import say
 
 MOST_BYTES = 20 << 20
 _TRIES = 6
@@ -79,7 +80,10 @@ class _Maker:
 
     def __init__(self, request: BundleRequest, scratch: str, progress: Optional[Progress]) -> None:
         for path in filter(bundled.is_bundle, request.paths):
-            raise UsageError("%s is a bundle already." % path, "Name the run itself, or send the bundle as it is.")
+            raise UsageError(
+                say("{path} is a bundle already.", path=path),
+                "Name the run itself, or send the bundle as it is.",
+            )
         self._request = request
         self._progress = progress
         self._masker = Masker(os.environ)
@@ -184,7 +188,7 @@ class _Maker:
                 return Prepared(self._manifest, self._packed, size, self.output, pages[bundle_pages.ENVIRONMENT], _difference(first, diagnosis))
             limit = limit * 3 // 4
         raise UnusableError(
-            what="The bundle does not fit into %d bytes." % self._request.most,
+            what=say("The bundle does not fit into {most} bytes.", most=self._request.most),
             why="Its logs find no room in it.",
             what_to_do="Allow more with --max-bytes, or name single files of the run.",
         )
@@ -218,7 +222,13 @@ def _difference(first: Diagnosis, second: Diagnosis) -> str:
     """Say how the report over the bundle differs from that over the run: what was cut may have been the evidence."""
     run, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
     return (
-        "" if run == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (run, other)
+        ""
+        if run == other
+        else say(
+            "The report over the run says {of_run}, and over this bundle {of_bundle}. --max-bytes lets more of the run into it.",
+            of_run=run,
+            of_bundle=other,
+        )
     )
 
 

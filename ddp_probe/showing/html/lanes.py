@@ -149,7 +149,12 @@ def title_of(bar: PlacedSpan, scale: TimeScale, say: Language) -> str:
     """Return all that is known of a bar."""
     span = bar.span
     how = say(WORDS["bar_open"]) if not span.ended else say(WORDS["bar_failed"]) if span.failed else ""
-    parts = [name_of(bar, say), say(WORDS["bar_time"]) % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
+    parts = [
+        name_of(bar, say),
+        say(WORDS["bar_time"]) % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)),
+        how,
+        say.text(span.detail),
+    ]
     parts += ["%s:%d" % (span.site.file, span.site.line)] if span.site is not None and span.site.file else []
     return "; ".join(text for text in parts if text)
 
