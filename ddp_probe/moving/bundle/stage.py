@@ -18,7 +18,7 @@ from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.showing.masker import Masker
-from ddp_probe.wording.text import say
+from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import quoted
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
@@ -209,7 +209,7 @@ def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
             continue
         size = staged.size * max(level - (cost - (staged.packed if packed else staged.size)), 0) // max(staged.packed if packed else staged.size, 1)
         if size < _FEWEST:
-            left_out[staged.place] = _remove(root, staged, most, packed)
+            left_out[staged.place] = str(_remove(root, staged, most, packed))
         else:
             fitting.append(_shortened(root, staged, size))
     return Fitted(fitting, left_out)
@@ -229,16 +229,16 @@ def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Stag
             break
         kept.remove(staged)
         total -= _cost(staged, packed)
-        left_out[staged.place] = _remove(root, staged, most, packed)
+        left_out[staged.place] = str(_remove(root, staged, most, packed))
     return kept, left_out
 
 
-def _remove(root: str, staged: Staged, most: int, packed: bool) -> str:
+def _remove(root: str, staged: Staged, most: int, packed: bool) -> Text:
     os.unlink(os.path.join(root, *staged.place.split("/")))
     return say(
         "No room is left: the bundle has {most} bytes{unpacked} at most.",
         most=most,
-        unpacked="" if packed else ", unpacked,",
+        unpacked="" if packed else say(", unpacked,"),
     )
 
 
