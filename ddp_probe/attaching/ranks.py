@@ -267,7 +267,7 @@ def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[s
         if env is not None or seen[number].state in proc_files.GONE:
             continue
         if number == pid or (_is_python(number, seen[number]) and _launches(seen[number].parent)):
-            from ddp_probe.attaching.py_spy import refusal
+            from ddp_probe.attaching.privileges import refusal
 
             why, allow = refusal(number)
             found.append(

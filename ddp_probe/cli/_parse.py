@@ -3,7 +3,7 @@
 import argparse
 import re
 import shlex
-from typing import Any, Callable, List, NoReturn, Optional, Tuple
+from typing import Any, List, NoReturn
 
 from ddp_probe.cli._commands import PROG, Command, described, incomplete
 from ddp_probe.shared.errors import UsageError
@@ -132,53 +132,3 @@ def _insist_on_dashes(reader: argparse.ArgumentParser, argv: List[str]) -> None:
     if first < len(argv) and not argv[first].startswith("-"):
         meant = " ".join(shlex.quote(word) for word in [*argv[:first], "--", *argv[first:]])
         raise UsageError("The command to run follows two dashes.", "%s %s" % (reader.prog, meant))
-
-
-# Parses --rank: 3, or 0,4-7, or L for the launchers.
-
-Ranks = Callable[[Optional[int]], bool]
-
-
-def ranks_of(texts: List[str]) -> Ranks:
-    """Return a function that says whether a rank was requested; a launcher has no rank."""
-    if not texts:
-        return _any
-    spans: List[Tuple[int, int]] = []
-    launchers = False
-    for part in ",".join(texts).split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if match:
-            spans.append((int(match[1]), int(match[2] or match[1])))
-        elif part.strip().lower() in ("l", "launcher"):
-            launchers = True
-        else:
-            raise UsageError(
-                say("{text} is not a valid rank.", text=quoted(repr(part))),
-                "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.",
-            )
-    return lambda rank: launchers if rank is None else any(low <= rank <= high for low, high in spans)
-
-
-def _any(_rank: Optional[int]) -> bool:
-    return True
-
-
-# Reads a number of bytes such as 20M from the command line.
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-def size_of(text: str, option: str, smallest: int, example: str) -> int:
-    """Return the number of bytes that an option names."""
-    match = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
-    count = int(match[1]) * _UNITS[match[2]] if match else 0
-    if count < smallest:
-        raise UsageError(
-            say("{option} {size} is not a valid size.", option=option, size=text),
-            say(
-                "Write a number of at least {smallest}, such as {example}.",
-                smallest=smallest,
-                example=example,
-            ),
-        )
-    return count

@@ -34,7 +34,7 @@ import os
 import sys
 from typing import Any
 
-from ddp_probe.cli import _parse
+from ddp_probe.cli import _sizes
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.wording.text import say
 from ddp_probe.wording.words import command
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.showing.progress import Bar
 
     bar, writes = Bar(), not (args.list or args.env_only)
-    most = _parse.size_of(args.max_bytes, "--max-bytes", _SMALLEST, say("500k or 20M"))
+    most = _sizes.size_of(args.max_bytes, "--max-bytes", _SMALLEST, say("500k or 20M"))
     request = make.BundleRequest(args.paths, args.output, most, source=not args.no_source, writes=writes, force=args.force)
     with make.prepared(request, bar) as made:
         bar.clear()

@@ -133,6 +133,6 @@ def _seconds(given: float) -> float:
 
 
 def _bytes(text: str) -> int:
-    from ddp_probe.cli import _parse
+    from ddp_probe.cli._sizes import size_of
 
-    return _parse.size_of(text, "--max-bytes", 1, say("200M or 1G"))
+    return size_of(text, "--max-bytes", 1, say("200M or 1G"))

@@ -33,8 +33,8 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from ddp_probe.cli._chosen_ranks import Ranks, ranks_of
 from ddp_probe.cli._commands import EVENTS, RUNS, Command
-from ddp_probe.cli._parse import Ranks, ranks_of
 from ddp_probe.shared.errors import UsageError
 from ddp_probe.wording.text import Text, say
 
@@ -250,9 +250,6 @@ def _safe(text: str) -> str:
     from ddp_probe.showing import safe
 
     return safe.line(text, 300)
-
-
-# --- the selection --------------------------------------------------------------------------------------------------
 
 
 def _since(text: str, files: List[str]) -> float:

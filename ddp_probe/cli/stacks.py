@@ -75,12 +75,12 @@ def from_outside(run: Optional[str]) -> Optional[str]:
 
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
-    from ddp_probe.cli import _parse
+    from ddp_probe.cli._chosen_ranks import ranks_of
     from ddp_probe.showing import language, paint, stack_page
     from ddp_probe.showing.watch import ask, watched_files
 
     folders = watched_files.folders(path)
-    collected = ask.collect(folders, _parse.ranks_of(args.rank), wait)
+    collected = ask.collect(folders, ranks_of(args.rank), wait)
     if not collected.stacks:
         raise _nothing(collected, folders[0])
     if args.folded:

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
-    from ddp_probe.showing import language, paint, watch_page
+    from ddp_probe.showing import card_table, language, paint, watch_json, watch_page, watch_screen
     from ddp_probe.showing.watch import watch_look, watched_files
 
     if args.prometheus and not args.prometheus.endswith(".prom"):
@@ -123,28 +123,28 @@ def run(args: argparse.Namespace) -> int:
     tool = CardTool(os.environ) if args.cards else None
 
     def below(width: int) -> "Iterable[StyledLine]":
-        return () if tool is None else watch_page.card_lines(tool.ask(), width, reader)
+        return () if tool is None else card_table.card_lines(tool.ask(), width, reader)
 
     if args.prometheus:
         _metrics(live, name, args)
     elif args.json:
-        print(watch_page.as_json(live.look(), name, None if tool is None else tool.ask()))
-    elif args.once or not watch_page.redraws():
+        print(watch_json.as_json(live.look(), name, None if tool is None else tool.ask()))
+    elif args.once or not watch_screen.redraws():
         width = max(40, paint.width())
         paint.write([*watch_page.table_lines(live.look(), name, width, say=reader), *below(width)])
     else:
-        return watch_page.watch(live, name, args.interval, below, reader)
+        return watch_screen.watch(live, name, args.interval, below, reader)
     return 0
 
 
 def _metrics(live: Any, name: str, args: argparse.Namespace) -> None:
     """Write the metrics of each look, until all processes have ended."""
-    from ddp_probe.showing import watch_page
+    from ddp_probe.showing import watch_metrics
 
     while True:
         look = live.look()
         try:
-            watch_page.write_metrics(args.prometheus, watch_page.as_metrics(look, name))
+            watch_metrics.write_metrics(args.prometheus, watch_metrics.as_metrics(look, name))
         except OSError as exc:
             raise UnusableError(
                 what=say("{path} cannot be written.", path=args.prometheus),

@@ -280,7 +280,7 @@ class Failed:
         self.calls: List[LoggedCall[Any]] = []  # The watched calls that it passed through, innermost first.
         self.uncaught = False  # It was not caught.
         self.fatal = True  # The process did not survive it, or that is unknown.
-        self.consequence = ""  # If it only reports the failure of another process: "a peer is gone", "the launcher ended it".
+        self.consequence = ""  # If it only reports the failure of another process; see reading/failures.py.
 
     @property
     def text(self) -> str:

@@ -252,7 +252,7 @@ def test_says_why_it_may_not_look(monkeypatch, uid: int, owner: int, privileges:
     monkeypatch.setattr(proc_files, "owner", lambda _: owner)
     monkeypatch.setattr(proc, "privileges", lambda: privileges)
     monkeypatch.setattr(proc_files, "text", lambda path: scope + "\n" if path.endswith("ptrace_scope") else "")
-    said, command = py_spy.refusal(_SELF)
+    said, command = refusal(_SELF)
     assert why in said
     assert allow in command
 

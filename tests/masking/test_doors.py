@@ -28,7 +28,7 @@ DOORS: Dict[str, str] = {
     "cli/stacks.py": _PAGE,
     "showing/forms.py": _PAGE,
     "showing/github.py": _PAGE,
-    "showing/watch_page.py": _PAGE,
+    "showing/watch_metrics.py": _PAGE,
 }
 
 

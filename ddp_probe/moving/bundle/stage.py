@@ -113,9 +113,6 @@ def _model(data: bytes, masker: Masker) -> bytes:
     return b"".join(shown)
 
 
-# --- ledgers
-
-
 def _ledger(file: str, masker: Masker) -> bytes:
     """Return a ledger as text, in which every string can be seen and masked; the numbers of records hold none."""
     data = whole_ledger.settled(file)
@@ -138,9 +135,6 @@ def _ledger_line(line: str, masker: Masker) -> str:
     row: Dict[str, Any] = json.loads(line)
     masked = masker.ledger_text(row["is"])
     return line if masked == row["is"] else json.dumps(dict(row, **{"is": masked}), separators=(",", ":")) + "\n"
-
-
-# --- dumps of the Flight Recorder
 
 
 def _recording(file: str, masker: Masker) -> bytes:
