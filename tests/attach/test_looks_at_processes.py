@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List
 import pytest
 
 from ddp_probe.attaching import look, proc, py_spy, ranks
+from ddp_probe.attaching.privileges import refusal
 from ddp_probe.attaching.ranks import Job
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import proc_files

@@ -20,6 +20,7 @@ APART = {
     "checkpoints/pickle_machine.py": "what is wrong with a pickle is quoted",
     "showing/brief_form.py": "a form for programs, in English",
     "showing/github.py": "a form for programs, in English",
+    "showing/github_summary.py": "a form for programs, in English",
     "showing/junit.py": "a form for programs, in English",
     "showing/trace.py": "a form for programs, in English",
     "showing/event_line.py": "an event is shown as it is written, in English",

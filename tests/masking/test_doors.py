@@ -27,7 +27,7 @@ DOORS: Dict[str, str] = {
     "cli/runs.py": _PAGE,
     "cli/stacks.py": _PAGE,
     "showing/forms.py": _PAGE,
-    "showing/github.py": _PAGE,
+    "showing/github_summary.py": _PAGE,
     "showing/watch_metrics.py": _PAGE,
 }
 

@@ -2,9 +2,10 @@
 
 from typing import Iterator, List, Optional, Union
 
+from ddp_probe.judging.debug_detail import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.printed import by_text, matches, verdict_of
-from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
+from ddp_probe.judging.rank_models import buffers, first_wraps
 from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
 from ddp_probe.judging.waiting import call_of, joined, last_done, last_seen, others, since, stood, waited
