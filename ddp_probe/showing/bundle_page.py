@@ -80,7 +80,7 @@ def _left_out(manifest: Manifest, width: int, say: Language) -> Iterator[StyledL
     for path, why in (*manifest.left_out.items(), *manifest.unreadable.items()):
         reasons.setdefault(why, []).append(path)
     for why, paths in list(reasons.items())[:_SHOWN]:
-        yield from item(say.text(text_of("{names}: {why}", names=_some(paths), why=why)), width)
+        yield from item(say.text(text_of("{names}: {why}", names=_some(paths), why=say(why))), width)
     more = sum(map(len, list(reasons.values())[_SHOWN:]))
     if more:
         yield from item(say("%d more files; --json lists them") % more, width)

@@ -1,4 +1,4 @@
-"""Fits the spans of a lane into a number, so that a page stays small: short ones that follow each other become one."""
+"""Fits the spans of a lane into a number, which keeps a page small: short ones in a row become one."""
 
 from typing import List, NamedTuple, Sequence
 
