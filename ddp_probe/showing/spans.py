@@ -1,5 +1,6 @@
 """The spans of one process over time: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
 
+from functools import lru_cache
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.ledgers import as_site
@@ -225,20 +226,29 @@ def _collective(record: Record, part: LedgerExtract, seen: float) -> TimeSpan:
 def _described(record: Record, is_left: bool) -> Text:
     """Return what was sent, in which group, and how asynchronous work went."""
     group = record.group
-    parts: List[Text] = []
-    if record.elements:
-        parts.append(say("{count} elements of {dtype}", count=record.elements, dtype=record.dtype))
-    if record.peer >= 0:
-        parts.append(say("peer or root {rank}", rank=record.peer))
+    name, ranks = "", ""
     if group is not None:
-        name = group.description or group.name or group.id
-        parts.append(say("group {name} of ranks {ranks}", name=name, ranks=group.ranks))
-    if record.is_async:
-        parts.append(say("asynchronous"))
+        name, ranks = str(group.description or group.name or group.id), str(group.ranks)
+    how = "asynchronous" if record.is_async else ""
+    went = ""
     if record.is_open and is_left:
-        parts.append(say("nobody has waited for it"))
+        went = "nobody has waited for it"
     elif record.state == "dropped":
-        parts.append(say("its work was thrown away"))
+        went = "its work was thrown away"
+    return _in_words(record.elements, record.dtype, record.peer, name, ranks, how, went)
+
+
+@lru_cache(maxsize=4096)
+def _in_words(elements: int, dtype: str, peer: int, group: str, ranks: str, how: str, went: str) -> Text:
+    """Return the description; most calls of a job are like others."""
+    parts: List[Text] = []
+    if elements:
+        parts.append(say("{count} elements of {dtype}", count=elements, dtype=dtype))
+    if peer >= 0:
+        parts.append(say("peer or root {rank}", rank=peer))
+    if group:
+        parts.append(say("group {name} of ranks {ranks}", name=group, ranks=ranks))
+    parts += [say(text) for text in (how, went) if text]
     return joined(parts, by=", ")
 
 
