@@ -18,6 +18,7 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.masks import mask, mask_argv, mask_value
 from ddp_probe.shared.schema import ProcessLook, ProcessStart
+from ddp_probe.wording.text import say
 
 ROLE = "looked at"
 _AT_ONCE, _MOST = 8, 64
@@ -153,7 +154,7 @@ def _folder(job: Job) -> str:
             continue
         except OSError as exc:
             raise UnusableError(
-                what="%s cannot be made." % path,
+                what=say("{path} cannot be made.", path=path),
                 why=exc.strerror or str(exc),
                 what_to_do="Name another folder: DDP_PROBE_DIR=/tmp/ddp_probe_runs python -m ddp_probe attach",
             ) from exc

@@ -16,6 +16,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ddp_probe.attaching import proc
+from ddp_probe.attaching.privileges import refusal
 from ddp_probe.reading import proc_files
 from ddp_probe.shared.child_process import ChildOutput, ChildProcess
 from ddp_probe.shared.errors import UnusableError
@@ -24,11 +25,9 @@ from ddp_probe.shared.schema import Site, ThreadStack
 
 _TRIES, _LIMIT = 3, 60.0
 _OUTERMOST, _INNERMOST, _MOST_NATIVE = 24, 40, 16
-_SYS_PTRACE = 1 << 19
 _TICK = 0.0002
 _OURS = re.compile(r"[/\\]ddp_probe[/\\](?:activation|traced)[/\\]")  # The probe's wrappers are not lines of the job.
 _REFUSED = ("ermission denied", "not permitted", "os error 1)", "os error 13)")
-_AS_ROOT = "sudo %s -m ddp_probe attach %d"
 _INSTALL = "%s -m pip install 'ddp-probe[attach]'"
 
 
@@ -73,7 +72,7 @@ def read(pid: int, *, native: bool) -> Dump:
         said = done.err.decode("utf-8", "replace")
         if any(word in said for word in _REFUSED):
             why, allow = refusal(pid)
-            return Dump([], problem=why, allow=allow)
+            return Dump([], problem=str(why), allow=str(allow))  # An event takes no templates.
     return Dump([], problem=_reason(pid, said))
 
 
@@ -151,37 +150,3 @@ def _reason(pid: int, said: str) -> str:
         return "process %d ended during the look" % pid
     words = [line.strip() for line in said.splitlines() if line.strip()]
     return "py-spy says: %s" % mask(words[-1].replace("Reason: ", ""))[:200] if words else "py-spy found no Python thread in it"
-
-
-# Who may look into a process is for the kernel to decide, for one reason after the other.
-
-
-def refusal(pid: int) -> Tuple[str, str]:
-    """Return why this process may not look into another one, and the command that would allow it."""
-    as_root = _AS_ROOT % (shlex.quote(sys.executable), pid)
-    effective, no_new, filtered = proc.privileges()
-    theirs, ours = proc_files.owner(pid), os.geteuid()
-    capable = bool(effective & _SYS_PTRACE)
-    who = "process %d belongs to %s, and this is %s" % (pid, proc_files.user(theirs), proc_files.user(ours))
-    if capable:
-        return "the kernel refuses it although this process has CAP_SYS_PTRACE (%s)" % ("a seccomp filter" if filtered else "a security module"), (
-            "docker run --security-opt seccomp=unconfined ..., or on the host: %s" % as_root
-        )
-    if ours == 0:
-        return "root of this container has no CAP_SYS_PTRACE", "docker run --cap-add SYS_PTRACE ..., or on the host: %s" % as_root
-    if no_new:  # sudo could not raise anything here.
-        from_outside = "on the host, or in a shell without no_new_privs: %s" % as_root
-        if theirs != ours:
-            return "%s; no_new_privs keeps this shell from becoming another user" % who, from_outside
-    if theirs != ours:
-        return who, as_root
-    scope = proc_files.text("sys/kernel/yama/ptrace_scope").strip()
-    if scope == "1":
-        return "ptrace_scope is 1: only a parent may look into a process", "sudo sysctl kernel.yama.ptrace_scope=0" if not no_new else from_outside
-    if scope == "2":
-        return "ptrace_scope is 2: only CAP_SYS_PTRACE may look into a process", as_root if not no_new else from_outside
-    if scope == "3":
-        return "ptrace_scope is 3: nobody may look into a process until this host starts again", (
-            "kernel.yama.ptrace_scope=1 in /etc/sysctl.d, for the next start of the host: it cannot be lowered while this job runs"
-        )
-    return "the kernel protects process %d (it has changed its user, its group or its capabilities)" % pid, as_root if not no_new else from_outside

@@ -8,6 +8,8 @@ from ddp_probe.reading import proc_files
 from ddp_probe.reading.proc_files import Stat
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.rank_info import rank_info
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed
 
 KEPT = (
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID SLURM_JOB_ID SLURM_PROCID"
@@ -55,7 +57,11 @@ def find(pid: Optional[int], every: bool) -> List[Job]:
     """Return the job that a process is of, all jobs, or the only one; say what there is if that does not decide."""
     seen = {found.pid: found for found in map(proc_files.stat, proc_files.pids()) if found is not None}
     if pid is not None and pid not in seen:
-        raise UnusableError(what="No such process: %d." % pid, why="It has ended, or runs on another host.", what_to_do=_LISTS)
+        raise UnusableError(
+            what=say("No such process: {pid}.", pid=pid),
+            why="It has ended, or runs on another host.",
+            what_to_do=_LISTS,
+        )
     environments = {number: proc_files.environ(number) for number in seen if number != os.getpid()}
     closed = _closed(seen, environments, pid)
     jobs = [Job(members, closed) for members in [*_by_environment(seen, environments), *_spawned(seen, environments)]]
@@ -65,13 +71,17 @@ def find(pid: Optional[int], every: bool) -> List[Job]:
         raise _none(pid, closed if pid is None else _closed(seen, _near(pid, seen, environments), pid))
     if len(jobs) > 1 and not every:
         raise UsageError(
-            "%d jobs run on this host. %s" % (len(jobs), "; ".join(job.said for job in jobs[:8])),
+            say(
+                "{count} jobs run on this host. {jobs}",
+                count=len(jobs),
+                jobs=listed([job.said for job in jobs[:8]], by="; "),
+            ),
             "Name a process of one of them, or look at all: python -m ddp_probe attach --all",
         )
     return jobs
 
 
-_LISTS = "ps -ef lists the processes; without a number, attach finds the ranks itself."
+_LISTS = say("ps -ef lists the processes; without a number, attach finds the ranks itself.")
 
 
 def _near(pid: int, seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]) -> Dict[int, Optional[Dict[str, str]]]:
@@ -84,8 +94,11 @@ def _none(pid: Optional[int], closed: List[str]) -> UnusableError:
     if closed:
         return UnusableError(what="No rank can be looked at.", why="; ".join(closed[:4]) + ".", what_to_do="Run the command that the reason names.")
     if pid is not None:
-        why = "Its environment and its parents name no rank (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK), and no group of processes like it is there."
-        return UnusableError(what="Process %d is of no distributed job." % pid, why=why, what_to_do=_LISTS)
+        why = say(
+            "Its environment and its parents name no rank (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK), and no group of processes like it is there."
+        )
+        what = say("Process {pid} is of no distributed job.", pid=pid)
+        return UnusableError(what=what, why=why, what_to_do=_LISTS)
     return UnusableError(
         what="No distributed job runs on this host.",
         why="No process here has a rank in its environment (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK), nor has one started several with torch.",
@@ -249,13 +262,21 @@ def _is_of(pid: int, job: Job, seen: Mapping[int, Stat]) -> bool:
 
 def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]], pid: Optional[int]) -> List[str]:
     """Say which Python processes could not be read: those that a launcher has started, and the one that was asked for."""
-    found = []
+    found: List[str] = []
     for number, env in environments.items():
         if env is not None or seen[number].state in proc_files.GONE:
             continue
         if number == pid or (_is_python(number, seen[number]) and _launches(seen[number].parent)):
-            from ddp_probe.attaching.py_spy import refusal
+            from ddp_probe.attaching.privileges import refusal
 
             why, allow = refusal(number)
-            found.append("process %d (%s) may not be read: %s; %s" % (number, proc_files.command(number)[:80] or seen[number].name, why, allow))
+            found.append(
+                say(
+                    "process {pid} ({command}) may not be read: {why}; {allow}",
+                    pid=number,
+                    command=proc_files.command(number)[:80] or seen[number].name,
+                    why=why,
+                    allow=allow,
+                )
+            )
     return found[:_MOST]

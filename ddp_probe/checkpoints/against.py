@@ -12,6 +12,7 @@ from ddp_probe.checkpoints.judged import Comparison, Judged
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _ROWS = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
@@ -33,8 +34,8 @@ def read(path: str) -> Other:
     judged = judge(path)
     if not judged.names:
         raise UnusableError(
-            what="%s cannot be compared with." % path,
-            why=judged.because or "; ".join(fault.text for fault in judged.faults[:1]) or "No tensor was found in it.",
+            what=say("{path} cannot be compared with.", path=path),
+            why=judged.because or "; ".join(fault.text for fault in judged.faults[:1]) or say("No tensor was found in it."),
             what_to_do="Name a checkpoint, or models/DIGEST.json of a run.",
         )
     return Other(path, shapes(judged), is_model=False)
@@ -49,7 +50,9 @@ def _model(path: str) -> Optional[List[Tuple[str, Tuple[int, ...], str, bool, st
     except (OSError, *UNREADABLE) as exc:
         why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)[:200]
         raise UnusableError(
-            what="%s is not a list of parameters." % path, why=why, what_to_do="Name a checkpoint, or models/DIGEST.json of a run."
+            what=say("{path} is not a list of parameters.", path=path),
+            why=why,
+            what_to_do="Name a checkpoint, or models/DIGEST.json of a run.",
         ) from exc
 
 

@@ -4,7 +4,7 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.checkpoints import checkpoint_file, fill, tensor_names, torch_zip
+from ddp_probe.checkpoints import fill, tensor_names, torch_zip, writers
 from ddp_probe.checkpoints.checkpoint_file import FileRange, Progress, ReadMeter, open_file
 from ddp_probe.checkpoints.judged import BROKEN, WHOLE, BrokenError, Damage, Judged, Tensor
 from ddp_probe.checkpoints.pickle_machine import Machine
@@ -67,7 +67,7 @@ def _sizes(folder: str, held: List[str], judged: Judged) -> None:
 
 def _writers(folder: str, held: List[str], judged: Judged) -> None:
     for name in held[:50]:
-        judged.writers.extend(checkpoint_file.writers(os.stat(os.path.join(folder, name))))
+        judged.writers.extend(writers.writers(os.stat(os.path.join(folder, name))))
 
 
 def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progress]) -> None:

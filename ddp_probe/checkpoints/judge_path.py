@@ -6,11 +6,12 @@ import time
 import warnings
 from typing import List, Optional
 
-from ddp_probe.checkpoints import checkpoint_file, distributed, lookalikes, safetensors, sharded, torch_legacy, torch_zip
+from ddp_probe.checkpoints import distributed, lookalikes, safetensors, sharded, torch_legacy, torch_zip, writers
+from ddp_probe.checkpoints.broken_advice import add_advice
 from ddp_probe.checkpoints.checkpoint_file import FileRange, Progress, ReadMeter, open_file
 from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, BrokenError, Judged, UnknownError
 from ddp_probe.shared.errors import UnusableError
-from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import quoted
 
 _SUFFIXES = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".pth.tar", ".pkl", ".npz", ".npy", ".distcp", ".index.json", ".pt2", ".th", ".model")
@@ -24,7 +25,9 @@ def paths_of(arguments: List[str]) -> List[str]:
         matches = [argument] if os.path.lexists(argument) else sorted(glob.glob(argument, recursive=True))
         if not matches:
             raise UnusableError(
-                what="No such file or folder: %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
+                what=say("No such file or folder: {path}.", path=argument),
+                why="No file, folder or pattern matches.",
+                what_to_do="Name the checkpoint's path.",
             )
         for match in matches:
             paths.extend(_inside(match) if os.path.isdir(match) and not distributed.is_checkpoint(match) else [match])
@@ -40,12 +43,20 @@ def _inside(folder: str) -> List[str]:
         folders[:] = [name for name in folders if name not in inner]
         paths.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
         if len(paths) > _MOST:
-            raise UnusableError(what="%s holds more than %d checkpoints." % (folder, _MOST), why="", what_to_do="Name fewer of them.")
+            raise UnusableError(
+                what=say("{folder} holds more than {most} checkpoints.", folder=folder, most=_MOST),
+                why="",
+                what_to_do="Name fewer of them.",
+            )
     if not paths:
         why, what_to_do = lookalikes.of_folder(folder)
         raise UnusableError(
-            what="%s holds no checkpoint." % folder,
-            why=why or "No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            what=say("{folder} holds no checkpoint.", folder=folder),
+            why=why
+            or say(
+                "No file in it or below has a name such as {names}.",
+                names=", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            ),
             what_to_do=what_to_do or "Name the file itself.",
         )
     return paths
@@ -99,7 +110,7 @@ def _file(path: str, judged: Judged, progress: Optional[Progress]) -> None:
             by_format(path, source, judged, progress)
         finally:
             if judged.verdict != "whole":
-                judged.writers = checkpoint_file.writers(status)
+                judged.writers = writers.writers(status)
     finally:
         os.close(fd)
 
@@ -123,36 +134,3 @@ def by_format(path: str, source: FileRange, judged: Judged, progress: Optional[P
         sharded.judge(path, source, judged, lambda shard: judge(shard, deep=judged.deep, progress=progress))
     else:
         lookalikes.judge(source, judged, head)
-
-
-# What to do about a file that is broken: is it still being written, and would torch.load see it.
-
-_RECENT = 60.0  # Seconds.
-_AGAIN = say("Copy it again, or take an earlier checkpoint.")
-
-
-def add_advice(judged: Judged) -> None:
-    """Fill what to do, unless the format has said it."""
-    if judged.verdict == BROKEN and not judged.what_to_do:
-        judged.what_to_do = _what_to_do(judged)
-    if judged.verdict == BROKEN and judged.writers:  # What is not whole yet is not broken.
-        judged.verdict, judged.because = UNKNOWN, say("It is being written.")
-
-
-def _what_to_do(judged: Judged) -> str:
-    if judged.writers:
-        writer = judged.writers[0]
-        return say(
-            "Process {pid}{command} has it open for writing. Run this again once it has finished.",
-            pid=writer.pid,
-            command=say(" ({command})", command=quoted(writer.command)) if writer.command else "",
-        )
-    if not any("has not finished" in fault.text for fault in judged.faults):
-        return _AGAIN
-    if judged.age is not None and judged.age < _RECENT:
-        return say(
-            "No process of this host that this user may see has it open for writing. It was changed {age:.0f} s ago: "
-            "if another host writes it, run this again. Else: Copy it again, or take an earlier checkpoint.",
-            age=max(judged.age, 0),
-        )
-    return joined([say("No process of this host that this user may see has it open for writing."), _AGAIN])

@@ -2,7 +2,7 @@
 
 from typing import Any, Sequence, Tuple
 
-from ddp_probe.checkpoints import fill, stored_tensors
+from ddp_probe.checkpoints import fill, stored_tensors, weights_only
 from ddp_probe.checkpoints.checkpoint_file import FileRange
 from ddp_probe.checkpoints.judged import WHOLE, BrokenError, Damage, Judged
 from ddp_probe.checkpoints.pickle_machine import Machine
@@ -29,7 +29,7 @@ def judge(source: FileRange, judged: Judged) -> None:
         for fault in contents.faults:
             judged.broken(fault)
         keys = machine.run(stream, say("the list of storages"))
-        judged.weights_only = fill.weights_only_answer(machine)
+        judged.weights_only = weights_only.weights_only_answer(machine)
         _storages(source, stream.tell(), keys, contents, judged)
     except BrokenError as exc:
         judged.broken(exc.fault)

@@ -8,6 +8,8 @@ import ddp_probe
 from ddp_probe.cli import _stdout
 from ddp_probe.cli._commands import PROG, Command, commands, find, modules, page
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 __all__ = ["PROG", "Command", "commands", "find", "main", "modules", "page"]
 
@@ -37,7 +39,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _no_text(exc: UnicodeEncodeError) -> ProbeError:
     """Return what to do about a name that cannot be written down."""
     return UnusableError(
-        what="The name of a file cannot be written as text: %s." % ascii(exc.object[:200]),
+        what=say("The name of a file cannot be written as text: {name}.", name=quoted(ascii(exc.object[:200]))),
         why="Linux allows any bytes in a name, and these are not UTF-8.",
         what_to_do="Rename the file, and run the command again.",
     )
@@ -51,7 +53,10 @@ def _dispatch(argv: List[str]) -> int:
         print("ddp_probe %s" % ddp_probe.__version__)
         return 0
     if argv[0].startswith("-"):
-        raise UsageError("Unknown option %r." % argv[0], "'%s help' lists the commands." % PROG)
+        raise UsageError(
+            say("Unknown option {option}.", option=quoted(repr(argv[0]))),
+            say("'{program} help' lists the commands.", program=PROG),
+        )
     from ddp_probe.cli import _parse
 
     return _parse.run(find(argv[0]), argv[1:])
@@ -59,10 +64,10 @@ def _dispatch(argv: List[str]) -> int:
 
 def _complain(exc: ProbeError) -> int:
     from ddp_probe.cli import _why
-    from ddp_probe.showing import safe
+    from ddp_probe.showing import language, safe
 
     with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
-    sys.stderr.write("%s\n" % safe.error(exc))
+    sys.stderr.write("%s\n" % safe.error(exc, language.chosen(sys.stderr)))
     return exc.exit_code

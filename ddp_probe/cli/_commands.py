@@ -8,6 +8,8 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 import ddp_probe
 from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import quoted
 
 PROG = "python -m ddp_probe"
 
@@ -99,18 +101,28 @@ def find(name: str) -> Any:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=1)
-    raise UsageError(
-        "Unknown command %r." % name,
-        "Did you mean '%s %s'?" % (PROG, close[0]) if close else "'%s help' lists the commands." % PROG,
-    )
+    what_to_do = say("'{program} help' lists the commands.", program=PROG)
+    if close:
+        what_to_do = say("Did you mean '{program} {command}'?", program=PROG, command=close[0])
+    raise UsageError(say("Unknown command {command}.", command=quoted(repr(name))), what_to_do)
+
+
+def arguments_of(name: str) -> Text:
+    """Return where the arguments of a command are described."""
+    return say("'{program} --help' lists its arguments.", program="%s %s" % (PROG, name))
 
 
 def incomplete(exc: Exception, name: str) -> UnusableError:
     """Return the error for a missing or broken dependency or part of the package."""
     lacking = (exc.name or "").partition(".")[0] if isinstance(exc, ModuleNotFoundError) else ""
+    why = quoted("%s: %s" % (type(exc).__name__, exc))
+    if lacking and lacking != "ddp_probe":
+        why = say("{package} is not installed.", package=lacking)
     return UnusableError(
-        what="The command %r cannot run." % name,
-        why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
-        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them."
-        % shlex.quote(sys.executable),
+        what=say("The command {command} cannot run.", command=quoted(repr(name))),
+        why=why,
+        what_to_do=say(
+            "Reinstall ddp-probe with its dependencies: {python} -m pip install ddp-probe. 'uninstall' works without them.",
+            python=shlex.quote(sys.executable),
+        ),
     )

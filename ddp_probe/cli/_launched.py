@@ -8,7 +8,8 @@ import argparse
 import os
 import sys
 
-from ddp_probe.shared.errors import UnwritableError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.unwritable import UnwritableError
 
 USAGE = 2
 
@@ -27,7 +28,14 @@ def ended(args: argparse.Namespace, code: int, *, leads: bool) -> int:
         return code
     if leads:
         sys.stdout.flush()
-        sys.stderr.write("ddp_probe: The exit code is %d; below torchrun the ranks end with 0, unless --exit-code is given.\n" % code)
+        from ddp_probe.showing.remark import remark
+
+        remark(
+            say(
+                "The exit code is {code}; below torchrun the ranks end with 0, unless --exit-code is given.",
+                code=code,
+            )
+        )
     return 0
 
 

@@ -3,18 +3,22 @@
 import argparse
 import re
 import shlex
-from typing import Any, Callable, List, NoReturn, Optional, Tuple
+from typing import Any, List, NoReturn
 
 from ddp_probe.cli._commands import PROG, Command, described, incomplete
 from ddp_probe.shared.errors import UsageError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         close = self._close(message)
+        what_to_do = say("'{program} --help' lists its arguments.", program=self.prog)
         if close:
-            raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "Did you mean %s? '%s --help' lists its arguments." % (close, self.prog))
-        raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "'%s --help' lists its arguments." % self.prog)
+            template = "Did you mean {option}? '{program} --help' lists its arguments."
+            what_to_do = say(template, option=close, program=self.prog)
+        raise UsageError(_as_text(message), what_to_do)
 
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""
@@ -24,6 +28,44 @@ class _Parser(argparse.ArgumentParser):
         known = [name[2:] for name in self._option_string_actions if name.startswith("--")]  # The dashes are alike in all.
         close = difflib.get_close_matches(match[1], known, n=1, cutoff=0.6) if match else []
         return "--" + close[0] if close else ""
+
+
+_MESSAGES = (
+    ("unrecognized arguments: (?P<words>.*)", "Unrecognized arguments: {words}."),
+    ("the following arguments are required: (?P<names>.*)", "The following arguments are required: {names}."),
+    ("one of the arguments (?P<names>.*) is required", "One of the arguments {names} is required."),
+    ("argument (?P<name>[^:]+): expected one argument", "Argument {name}: expected one argument."),
+    (
+        "argument (?P<name>[^:]+): expected at least one argument",
+        "Argument {name}: expected at least one argument.",
+    ),
+    (
+        r"argument (?P<name>[^:]+): invalid choice: (?P<given>.*) \(choose from (?P<choices>.*)\)",
+        "Argument {name}: invalid choice: {given} (choose from {choices}).",
+    ),
+    (
+        r"argument (?P<name>[^:]+): invalid (?P<type>\w+) value: (?P<given>.*)",
+        "Argument {name}: invalid {type} value: {given}.",
+    ),
+    (
+        "argument (?P<name>[^:]+): not allowed with argument (?P<other>.*)",
+        "Argument {name}: not allowed with argument {other}.",
+    ),
+    (
+        "argument (?P<name>[^:]+): ignored explicit argument (?P<given>.*)",
+        "Argument {name}: ignored explicit argument {given}.",
+    ),
+    ("nothing may follow --", "Nothing may follow --."),
+)
+"""What argparse says, and the template of the same."""
+
+
+def _as_text(message: str) -> str:
+    for pattern, template in _MESSAGES:
+        match = re.fullmatch(pattern, message, re.DOTALL)
+        if match:
+            return say(template, **{name: quoted(words) for name, words in match.groupdict().items()})
+    return "%s%s." % (message[:1].upper(), message[1:])
 
 
 def parser(module: Any) -> argparse.ArgumentParser:
@@ -90,43 +132,3 @@ def _insist_on_dashes(reader: argparse.ArgumentParser, argv: List[str]) -> None:
     if first < len(argv) and not argv[first].startswith("-"):
         meant = " ".join(shlex.quote(word) for word in [*argv[:first], "--", *argv[first:]])
         raise UsageError("The command to run follows two dashes.", "%s %s" % (reader.prog, meant))
-
-
-# Parses --rank: 3, or 0,4-7, or L for the launchers.
-
-Ranks = Callable[[Optional[int]], bool]
-
-
-def ranks_of(texts: List[str]) -> Ranks:
-    """Return a function that says whether a rank was requested; a launcher has no rank."""
-    if not texts:
-        return _any
-    spans: List[Tuple[int, int]] = []
-    launchers = False
-    for part in ",".join(texts).split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if match:
-            spans.append((int(match[1]), int(match[2] or match[1])))
-        elif part.strip().lower() in ("l", "launcher"):
-            launchers = True
-        else:
-            raise UsageError("%r is not a valid rank." % part, "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.")
-    return lambda rank: launchers if rank is None else any(low <= rank <= high for low, high in spans)
-
-
-def _any(_rank: Optional[int]) -> bool:
-    return True
-
-
-# Reads a number of bytes such as 20M from the command line.
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-def size_of(text: str, option: str, smallest: int, example: str) -> int:
-    """Return the number of bytes that an option names."""
-    match = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
-    count = int(match[1]) * _UNITS[match[2]] if match else 0
-    if count < smallest:
-        raise UsageError("%s %s is not a valid size." % (option, text), "Write a number of at least %d, such as %s." % (smallest, example))
-    return count

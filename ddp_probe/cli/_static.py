@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared.regular_files import open_bytes, open_text
+from ddp_probe.wording.text import say
 
 PATCHED, MISSING, ABSENT, UNREADABLE = "would be patched", "not installed", "absent", "unreadable"
 _METADATA = (".dist-info", ".egg-info")
@@ -82,7 +83,7 @@ def judge(module: str, qualname: str, trees: _Trees) -> Verdict:
         trees[path] = _parse(path)
     tree = trees[path]
     if tree is None:
-        return Verdict(UNREADABLE, "%s cannot be parsed." % path)
+        return Verdict(UNREADABLE, say("{path} cannot be parsed.", path=path))
     owner, _, name = qualname.rpartition(".")
     if not owner:
         return Verdict(PATCHED, "") if _holds(tree.body, name) else _no_name(module, qualname)
@@ -91,18 +92,20 @@ def judge(module: str, qualname: str, trees: _Trees) -> Verdict:
         return _no_name(module, qualname)
     if _holds(kind.body, name):
         return Verdict(PATCHED, "")
-    return Verdict(PATCHED, "%s inherits it." % owner) if kind.bases else _no_name(module, qualname)
+    if kind.bases:
+        return Verdict(PATCHED, say("{owner} inherits it.", owner=owner))
+    return _no_name(module, qualname)
 
 
 def _no_module(module: str) -> Verdict:
     top = module.split(".", maxsplit=1)[0]
     if module_file(top) is None:
-        return Verdict(MISSING, "%s is not installed." % top)
-    return Verdict(ABSENT, "This version has no module %s." % module)
+        return Verdict(MISSING, say("{package} is not installed.", package=top))
+    return Verdict(ABSENT, say("This version has no module {module}.", module=module))
 
 
 def _no_name(module: str, qualname: str) -> Verdict:
-    return Verdict(ABSENT, "This version's %s has no %s." % (module, qualname))
+    return Verdict(ABSENT, say("This version's {module} has no {name}.", module=module, name=qualname))
 
 
 def _stands(path: str, qualname: str) -> bool:

@@ -3,6 +3,7 @@
 import sys
 
 from ddp_probe.shared.errors import ProbeError
+from ddp_probe.wording.text import joined, say
 
 # A job that was started with `run` needs no installation.
 _SINGLE = (
@@ -19,8 +20,9 @@ def add(exc: ProbeError) -> None:
         why, remedy = _first_problem()
     except Exception:  # this interpreter cannot start a child: report the original error
         return
-    exc.why = "%s %s %s" % (exc.why, why, _SINGLE)
-    exc.what_to_do = "%s, then run the job again. %s" % (remedy.rstrip("."), exc.what_to_do) if remedy else exc.what_to_do
+    exc.why = joined([exc.why, why, say(_SINGLE)])
+    if remedy:
+        exc.what_to_do = say("{remedy:clause}, then run the job again. {more}", remedy=remedy, more=exc.what_to_do)
 
 
 def _first_problem() -> "tuple[str, str]":
@@ -33,4 +35,7 @@ def _first_problem() -> "tuple[str, str]":
         answer = module.check(host)
         if answer.status in (FAIL, WARN):
             return answer.saw, answer.remedy
-    return "The probe is installed for %s and can write: no job with DDP_PROBE=1 was started from here." % sys.executable, ""
+    return say(
+        "The probe is installed for {python} and can write: no job with DDP_PROBE=1 was started from here.",
+        python=sys.executable,
+    ), ""

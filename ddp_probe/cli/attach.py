@@ -31,8 +31,10 @@ from typing import Any, List, Optional, Sequence
 
 import ddp_probe
 from ddp_probe.cli import report
-from ddp_probe.cli._commands import FILES, Command
+from ddp_probe.cli._commands import FILES, Command, arguments_of
+from ddp_probe.shared.errors import UsageError
 from ddp_probe.showing import forms
+from ddp_probe.wording.text import Text, say
 
 COMMAND = Command("attach", order=95, summary="Look at a job without the probe, and name who it waits for.", paints=True, offers={"html": FILES})
 
@@ -55,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _looks(text: str) -> int:
     if text.isdigit() and 2 <= int(text) <= 8:
         return int(text)
-    raise argparse.ArgumentTypeError("%s is not a number of looks from 2 to 8" % text)
+    template = "Argument --looks: {text} is not a number of looks from 2 to 8."
+    raise UsageError(say(template, text=text), arguments_of("attach"))
 
 
 def _seconds(text: str) -> float:
@@ -64,7 +67,8 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 600:
-        raise argparse.ArgumentTypeError("%s is not a number of seconds from 0.1 to 600" % text)
+        template = "Argument --within: {text} is not a number of seconds from 0.1 to 600."
+        raise UsageError(say(template, text=text), arguments_of("attach"))
     return seconds
 
 
@@ -84,6 +88,7 @@ def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]
     """Look at the jobs, say on stderr why and what that has cost, and return the folders of the runs."""
     from ddp_probe.attaching import look as looking
     from ddp_probe.attaching import py_spy, ranks
+    from ddp_probe.showing.remark import remark
 
     pid, every, native = (args.pid, args.all, args.native) if args is not None else (None, False, False)
     if native:
@@ -91,7 +96,7 @@ def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]
     folders = []
     jobs = ranks.find(pid, every)
     if said:
-        sys.stderr.write("ddp_probe: %s\n" % said)
+        remark(said)
     for job in jobs:
         how = (
             {"looks": args.looks, "apart": args.within, "together": args.together}
@@ -99,17 +104,30 @@ def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]
             else {"looks": 3, "apart": 3.0, "together": False}
         )
         seen = looking.look(job, native=native, **how)
-        sys.stderr.write("ddp_probe: %s\n" % _cost(seen))
+        remark(_cost(seen))
         folders.append(seen.folder)
     return folders
 
 
-def _cost(seen: Any) -> str:
+def _cost(seen: Any) -> Text:
     from statistics import median
 
     pauses = [1000 * pause for pause in seen.pauses]
-    how = "stopped %d times, for %.1f ms (median; worst %.1f ms)" % (len(pauses), median(pauses), max(pauses)) if pauses else "none was stopped"
-    return "Looked at %d processes in %.2f s; %s. Written: %s" % (seen.processes, seen.seconds, how, os.path.relpath(seen.folder))
+    how = say("none was stopped")
+    if pauses:
+        how = say(
+            "stopped {count} times, for {usual:.1f} ms (median; worst {worst:.1f} ms)",
+            count=len(pauses),
+            usual=median(pauses),
+            worst=max(pauses),
+        )
+    return say(
+        "Looked at {count} processes in {seconds:.2f} s; {how}. Written: {folder}",
+        count=seen.processes,
+        seconds=seen.seconds,
+        how=how,
+        folder=os.path.relpath(seen.folder),
+    )
 
 
 def judged(folder: str, form: str, files: "Sequence[forms.WrittenFile]" = (), *, strict: bool = False) -> int:

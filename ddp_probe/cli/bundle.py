@@ -34,8 +34,10 @@ import os
 import sys
 from typing import Any
 
-from ddp_probe.cli import _parse
+from ddp_probe.cli import _sizes
 from ddp_probe.cli._commands import FILES, RUNS, Command
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import command
 
 _SMALLEST = 1 << 14
 
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.showing.progress import Bar
 
     bar, writes = Bar(), not (args.list or args.env_only)
-    most = _parse.size_of(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M")
+    most = _sizes.size_of(args.max_bytes, "--max-bytes", _SMALLEST, say("500k or 20M"))
     request = make.BundleRequest(args.paths, args.output, most, source=not args.no_source, writes=writes, force=args.force)
     with make.prepared(request, bar) as made:
         bar.clear()
@@ -99,20 +101,21 @@ def _host(args: argparse.Namespace) -> int:
 
 def _list(made: Any) -> None:
     from ddp_probe.moving.bundle.contents import KINDS
-    from ddp_probe.showing import bundle_page, paint
+    from ddp_probe.showing import bundle_page, language, paint
     from ddp_probe.showing.layout import StyledLine, sentence
 
     width = max(40, min(paint.width(), 110))
-    page = list(bundle_page.lines(made.manifest, [kind[:3] for kind in KINDS], width))
+    reader = language.chosen(sys.stdout)
+    page = list(bundle_page.lines(made.manifest, [kind[:3] for kind in KINDS], width, reader))
     if made.differs:
-        page += [StyledLine(""), *sentence(made.differs, width, style=paint.WARN)]
+        page += [StyledLine(""), *sentence(reader.text(made.differs), width, style=paint.WARN)]
     paint.write(page)
-    print("\nTo paste into an issue:\n\n%s" % made.environment)
+    print("\n%s\n\n%s" % (reader("To paste into an issue:"), made.environment))
     sys.stdout.flush()
 
 
 def _end(made: Any, args: argparse.Namespace) -> None:
-    from ddp_probe.showing import bundle_page
+    from ddp_probe.showing import bundle_page, language
 
     if args.json:
         import msgspec
@@ -120,8 +123,10 @@ def _end(made: Any, args: argparse.Namespace) -> None:
         found = {"file": None if args.list else made.output, "bytes": made.size, "differs": made.differs, "environment": made.environment}
         print(json.dumps({**found, "bundle": msgspec.to_builtins(made.manifest)}, indent=1))
         return
-    size = bundle_page.size(made.size)
+    size, reader = bundle_page.size(made.size), language.chosen(sys.stdout)
     if args.list:
-        print("Nothing was written: --list. The archive would have %s." % size)
+        print(reader.text(say("Nothing was written: --list. The archive would have {size}.", size=size)))
         return
-    print("Written: %s, %s.\nTo read it on any machine:\n  python -m ddp_probe report %s" % (made.output, size, made.output))
+    print(reader.text(say("Written: {path}, {size}.", path=made.output, size=size)))
+    print(reader("To read it on any machine:"))
+    print("  %s" % command("report", made.output))

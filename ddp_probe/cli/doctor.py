@@ -33,6 +33,7 @@ from typing import Any, Callable, Dict, Iterable, List
 
 from ddp_probe.cli import _launched
 from ddp_probe.cli._commands import FILES, Command
+from ddp_probe.wording.text import say
 
 CODES = {"clear": 0, "found": 1, "undecided": 3}
 
@@ -104,7 +105,10 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
             lambda width, say: doctor_page.of_hosts(met, together, width, say),
         )
     elif met.error:
-        sys.stderr.write("ddp_probe: doctor of rank %d: %s\n" % (met.rank, next(result.answer.saw for result in together)))
+        from ddp_probe.showing.remark import remark
+
+        first = next(result.answer.saw for result in together)
+        remark(say("doctor of rank {rank}: {what}", rank=met.rank, what=first))
     return CODES[verdict]
 
 
@@ -121,9 +125,15 @@ def _refuse(args: argparse.Namespace) -> None:
     from ddp_probe.shared.errors import UsageError
 
     if args.nproc is not None and args.nproc < 1:
-        raise UsageError("--nproc %d is not a valid number of ranks." % args.nproc, "Give a number from 1 up, or leave it out.")
+        raise UsageError(
+            say("--nproc {number} is not a valid number of ranks.", number=args.nproc),
+            "Give a number from 1 up, or leave it out.",
+        )
     if not args.time_limit > 0:
-        raise UsageError("--time-limit %g is not a valid time." % args.time_limit, "Give a number of seconds, such as 60.")
+        raise UsageError(
+            say("--time-limit {seconds:g} is not a valid time.", seconds=args.time_limit),
+            "Give a number of seconds, such as 60.",
+        )
 
 
 def _request(args: argparse.Namespace) -> Any:

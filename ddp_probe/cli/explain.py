@@ -24,6 +24,8 @@ from typing import Any, Iterable, Iterator, List, Sequence
 import ddp_probe
 from ddp_probe.cli._commands import PAGES, RUNS, Command
 from ddp_probe.shared.errors import UsageError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed
 
 # What people type for what the texts call otherwise, each group in both languages, by how the words begin.
 _SAME = (
@@ -92,7 +94,7 @@ def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Itera
             return doctor_page.page(check, width, say)
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
-            return [StyledLine("%s %s is retired: no rule has this name now." % (number, slug))]
+            return [StyledLine(say("%s %s is retired: no rule has this name now.") % (number, slug))]
     matching = [_matching(args.name, pages) for pages in (rules, asked)]
     if not any(matching):
         raise _unknown(args.name, [name for rule in rules for name in (rule.slug, rule.id)])
@@ -165,13 +167,13 @@ def _diff(module: Any, paths: List[str]) -> int:
         changes = list(dict.fromkeys("\n".join(lines) for lines in map(own_change.diff, diagnosis.findings) if lines))
         newer = source.newer([file for finding in diagnosis.findings for file in own_change.files(finding)], diagnosis.run)
         if newer or not changes:
-            why = (
-                "The rule finds nothing in %s." % diagnosis.run.name
-                if not diagnosis.findings
-                else "Its change is not in a file that is available here."
-            )
-            changed = "%s changed at %s, after the run began." % newer if newer else why
-            raise UnusableError(what="No diff can be made.", why=changed, what_to_do="The page says what to change: the same command without --diff.")
+            why = say("Its change is not in a file that is available here.")
+            if newer:
+                why = say("{path} changed at {when}, after the run began.", path=newer[0], when=newer[1])
+            elif not diagnosis.findings:
+                why = say("The rule finds nothing in {run}.", run=diagnosis.run.name)
+            what_to_do = "The page says what to change: the same command without --diff."
+            raise UnusableError(what="No diff can be made.", why=why, what_to_do=what_to_do)
     _print_as_it_is("\n".join(changes) + "\n")
     return 0
 
@@ -193,7 +195,10 @@ def _print_as_it_is(text: str) -> None:
     else:
         raise UnusableError(
             what="No diff can be made.",
-            why="The lines hold characters that would control a terminal: %s" % safe.line(next(_harmed(text, shown)), 200),
+            why=say(
+                "The lines hold characters that would control a terminal: {line}",
+                line=safe.line(next(_harmed(text, shown)), 200),
+            ),
             what_to_do="Write them as escapes in the file (\\x1b, \\u202e). The page says what to change: the same command without --diff.",
         )
 
@@ -214,15 +219,18 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
 
     from ddp_probe.showing import safe
 
-    said = "No rule or check matches %s." % safe.line(repr(name), 100)
+    said = say("No rule or check matches {name}.", name=safe.line(repr(name), 100))
     number = re.fullmatch(r"(?i)((?:ddp|doc)\d)\d+", name.strip())
     if number:  # An id that differs in a digit is another rule: suggest its group.
         from ddp_probe.doctor import checks
         from ddp_probe.showing import rule_page
 
         about = {**rule_page.HUNDREDS, **checks.HUNDREDS}.get(number[1].upper())
-        group = "'python -m ddp_probe explain %s' lists what is about %s." % (number[1].upper(), about)
-        return UsageError(said, group if about else "'python -m ddp_probe explain' lists the groups.")
+        if about:
+            template = "'python -m ddp_probe explain {letters}' lists what is about {about}."
+            return UsageError(said, say(template, letters=number[1].upper(), about=say(about)))
+        return UsageError(said, say("'python -m ddp_probe explain' lists the groups."))
     close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=3, cutoff=0.5)
     meant = [known for word in close for known in names if known.lower() == word]
-    return UsageError(said, "Did you mean %s?" % " or ".join(meant) if meant else "'python -m ddp_probe explain' lists the groups.")
+    groups = say("'python -m ddp_probe explain' lists the groups.")
+    return UsageError(said, say("Did you mean {name}?", name=listed(meant, by=" or ")) if meant else groups)

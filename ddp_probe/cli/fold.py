@@ -21,8 +21,8 @@ import os
 import tempfile
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnwritableError
 from ddp_probe.shared.whole_file import whole_file
+from ddp_probe.wording.unwritable import UnwritableError
 
 COMMAND = Command("fold", order=65, summary="Fold the files of some hosts into one small file for 'report'.", offers={"paths": RUNS, "output": FILES})
 

@@ -44,6 +44,7 @@ import ddp_probe
 from ddp_probe.cli import _launched, report
 from ddp_probe.cli._commands import FILES, FOLDERS, RUNS, Command
 from ddp_probe.shared.errors import UsageError
+from ddp_probe.wording.text import say
 
 COMMAND = Command(
     "gather",
@@ -91,7 +92,7 @@ def _report(request: Any, args: argparse.Namespace) -> int:
             found = ddp_probe.read(came.folder + came.launch, progress=bar)
         finally:
             bar.clear()
-        gathered.say(found, came.lacking)  # the folder says the same, unless its disk is full
+        gathered.note_lacking(found, came.lacking)  # the folder says the same, unless its disk is full
         diagnosis = ddp_probe.diagnose(found)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
@@ -102,23 +103,36 @@ def _report(request: Any, args: argparse.Namespace) -> int:
 
 def _say(came: Any) -> None:
     """Say on stderr what arrived and what did not: stdout has only the report."""
-    from ddp_probe.showing import bundle_page, safe
+    from ddp_probe.showing import bundle_page
+    from ddp_probe.showing.remark import remark
 
-    count = "%d host%s" % (len(came.hosts), "" if len(came.hosts) == 1 else "s")
-    lines = ["gathered from %s: %s received, in %s" % (count, bundle_page.size(came.bytes), came.folder)]
-    lines += ["not gathered: %s" % sentence for sentence in came.lacking] + came.remarks
-    lines += ["start gather again on all hosts to complete it; what has arrived is kept"] if came.lacking else []
-    lines += ["'python -m ddp_probe report %s' shows this report again" % came.folder]
-    print("\n".join("ddp_probe: %s" % safe.line(line) for line in lines), file=sys.stderr)
+    remark(
+        say(
+            "gathered from {count} {count:host|hosts}: {size} received, in {folder}",
+            count=len(came.hosts),
+            size=bundle_page.size(came.bytes),
+            folder=came.folder,
+        )
+    )
+    for sentence in came.lacking:
+        remark(say("not gathered: {what}", what=sentence))
+    for sentence in came.remarks:
+        remark(sentence)
+    if came.lacking:
+        remark(say("start gather again on all hosts to complete it; what has arrived is kept"))
+    remark(say("'python -m ddp_probe report {folder}' shows this report again", folder=came.folder))
 
 
 def _seconds(given: float) -> float:
     if not 0 < given < 1e6:
-        raise UsageError("--time-limit %g is not a valid time." % given, "Give a number of seconds, such as 60.")
+        raise UsageError(
+            say("--time-limit {seconds:g} is not a valid time.", seconds=given),
+            "Give a number of seconds, such as 60.",
+        )
     return given
 
 
 def _bytes(text: str) -> int:
-    from ddp_probe.cli import _parse
+    from ddp_probe.cli._sizes import size_of
 
-    return _parse.size_of(text, "--max-bytes", 1, "200M or 1G")
+    return size_of(text, "--max-bytes", 1, say("200M or 1G"))

@@ -33,9 +33,10 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from ddp_probe.cli._chosen_ranks import Ranks, ranks_of
 from ddp_probe.cli._commands import EVENTS, RUNS, Command
-from ddp_probe.cli._parse import Ranks, ranks_of
 from ddp_probe.shared.errors import UsageError
+from ddp_probe.wording.text import Text, say
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
@@ -118,10 +119,14 @@ def _files(paths: List[str]) -> List[str]:
 
     sources = find.files(paths, "logs")
     for path, why in sources.unreadable.items():
-        raise UsageError("There is nothing to read at %s: %s" % (_safe(path), _safe(why)), "'python -m ddp_probe runs' lists the runs.")
+        what = say("There is nothing to read at {path}: {reason}", path=_safe(path), reason=why)
+        raise UsageError(what, "'python -m ddp_probe runs' lists the runs.")
     if sources.texts:
         plain = _safe(sources.texts[0])
-        raise UsageError("%s was not written by the probe." % plain, "'python -m ddp_probe report %s' reads a plain log." % plain)
+        raise UsageError(
+            say("{path} was not written by the probe.", path=plain),
+            say("'python -m ddp_probe report {path}' reads a plain log.", path=plain),
+        )
     return sources.events + find.jobs_logs(sources.folders)
 
 
@@ -130,6 +135,7 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
     from ddp_probe.reading import events as reader
     from ddp_probe.reading.inventory import Inventory
     from ddp_probe.shared import ledger_schema
+    from ddp_probe.showing.remark import remark
 
     inventory = Inventory()
     shown = 0
@@ -147,7 +153,8 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
             shown += 1
     sys.stdout.flush()
     if not quiet:
-        sys.stderr.write(_nothing(choice, len(files), there) if not shown else "")
+        if not shown:
+            remark(_nothing(choice, len(files), there), by="")
         _report_skipped(inventory)
     return read
 
@@ -205,40 +212,42 @@ def _copy(entry: Any) -> None:
     sys.stdout.buffer.write(entry.line)
 
 
-def _nothing(choice: _Choice, files: int, there: Tuple[Set[str], Set[int]]) -> str:
-    from ddp_probe.wording.words import named
+def _nothing(choice: _Choice, files: int, there: Tuple[Set[str], Set[int]]) -> Text:
+    from ddp_probe.wording.words import listed, named
 
     names, ranks = sorted(there[0]), sorted(there[1])
-    listed = ", ".join(_safe(name) for name in names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
-    who = named(ranks) if ranks else "no rank"
-    said = "No event matches." if any(map(choice.ranks, ranks)) or choice.ranks(None) else "No such rank."
-    return "%s %s: %s%s.\n" % (
-        said,
-        "This file contains" if files == 1 else "These %d files contain" % files,
-        who,
-        "; " + listed if listed else "",
-    )
+    events = listed(names, _NAMED)
+    who = named(ranks) if ranks else say("no rank")
+    has_rank = any(map(choice.ranks, ranks)) or choice.ranks(None)
+    no_match = say("No event matches.") if has_rank else say("No such rank.")
+    contents = say("{who}; {events}", who=who, events=events) if names else who
+    if files == 1:
+        return say("{no_match} This file contains: {contents}.", no_match=no_match, contents=contents)
+    template = "{no_match} These {files} files contain: {contents}."
+    return say(template, no_match=no_match, files=files, contents=contents)
 
 
 def _report_skipped(inventory: Any) -> None:
+    from ddp_probe.showing.remark import remark
+    from ddp_probe.wording.words import listed
+
     totals: Dict[str, int] = {}
     for reasons in inventory.skipped.values():
         for reason, count in reasons.items():
             totals[reason] = totals.get(reason, 0) + count
     if totals:
-        what = ", ".join("%d %s" % (count, reason) for reason, count in sorted(totals.items()))
-        sys.stderr.write("Lines skipped: %s, in %d file%s.\n" % (what, len(inventory.skipped), "" if len(inventory.skipped) == 1 else "s"))
+        kinds = sorted(totals.items())
+        what = listed([say("{count} {reason}", count=count, reason=say(reason)) for reason, count in kinds])
+        files = len(inventory.skipped)
+        remark(say("Lines skipped: {what}, in {files} {files:file|files}.", what=what, files=files), by="")
     for path, why in list(inventory.unreadable.items())[:10]:
-        sys.stderr.write("Not read: %s: %s\n" % (_safe(path), _safe(why)))
+        remark(say("Not read: {path}: {reason}", path=_safe(path), reason=why), by="")
 
 
 def _safe(text: str) -> str:
     from ddp_probe.showing import safe
 
     return safe.line(text, 300)
-
-
-# --- the selection --------------------------------------------------------------------------------------------------
 
 
 def _since(text: str, files: List[str]) -> float:
@@ -258,7 +267,10 @@ def _since(text: str, files: List[str]) -> float:
     try:
         moment = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     except ValueError:
-        raise UsageError("%r is not a valid time." % text, "Write --since 18:26, --since 2026-11-21T18:26:05Z, or --since -5m.") from None
+        raise UsageError(
+            say("{text} is not a valid time.", text=repr(text)),
+            "Write --since 18:26, --since 2026-11-21T18:26:05Z, or --since -5m.",
+        ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 

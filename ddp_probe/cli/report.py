@@ -34,6 +34,7 @@ from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.shared import settings
 from ddp_probe.shared.errors import ProbeError, UsageError
 from ddp_probe.showing import forms
+from ddp_probe.wording.text import say
 
 UNDECIDED = 3
 
@@ -97,7 +98,10 @@ def _run(args: argparse.Namespace) -> int:
     from ddp_probe.reading import bundled
 
     if args.cores < 0:
-        raise UsageError("--cores %d is not a valid number of cores." % args.cores, "Give a number from 1 up, or leave it out.")
+        raise UsageError(
+            say("--cores {number} is not a valid number of cores.", number=args.cores),
+            "Give a number from 1 up, or leave it out.",
+        )
     files = forms.wanted_files(vars(args))
     if args.follow:
         from ddp_probe.showing import follow
@@ -140,9 +144,9 @@ def _own_fault(exc: Exception) -> ProbeError:
 
 def _complain(exc: ProbeError, code: int) -> int:
     from ddp_probe.cli import _why
-    from ddp_probe.showing import safe
+    from ddp_probe.showing import language, safe
 
     sys.stdout.flush()
     _why.add(exc)
-    print(safe.error(exc, safe.line), file=sys.stderr)
+    print(safe.error(exc, language.chosen(sys.stderr), safe.line), file=sys.stderr)
     return code

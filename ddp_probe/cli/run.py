@@ -15,6 +15,8 @@ from ddp_probe.activation.installer import locations
 from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.shared import settings
 from ddp_probe.shared.errors import ProbeError, UsageError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 COMMAND = Command(
     "run",
@@ -41,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     why = armed_programs.why_not(args.command, env)
     if why:
-        sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded.\n" % why)
+        from ddp_probe.showing.remark import remark
+
+        remark(say("not active: {why} Nothing will be recorded.", why=why))
         env[settings.BROKEN.name] = "1"  # already reported
     # Python ignores these two signals at start-up, and ignored signals stay ignored after exec.
     for name in ("SIGPIPE", "SIGXFSZ"):
@@ -49,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         os.execvpe(args.command[0], args.command, env)  # noqa: S606  # the person's own command, as a list
     except OSError as exc:
-        return _not_run(args.command, exc)
+        raise _not_run(args.command, exc) from exc
 
 
 def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
@@ -58,7 +62,11 @@ def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
     if os.pathsep in templates:
         raise ProbeError(
             what="The command is not run.",
-            why="The folder %s cannot be on PYTHONPATH, because its name contains %r." % (templates, os.pathsep),
+            why=say(
+                "The folder {folder} cannot be on PYTHONPATH, because its name contains {character}.",
+                folder=templates,
+                character=quoted(repr(os.pathsep)),
+            ),
             what_to_do="Use 'python -m ddp_probe install', or move the package.",
         )
     before = env.get("PYTHONPATH", "")
@@ -72,15 +80,20 @@ def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
     return env
 
 
-def _not_run(command: List[str], exc: OSError) -> int:
-    """Print the error that a shell would print, and return the shell's exit code."""
+def _not_run(command: List[str], exc: OSError) -> ProbeError:
+    """Return the error that a shell would print, with the shell's exit code."""
     path = shutil.which(command[0]) or os.path.exists(command[0])
     missing = exc.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not path:
-        why, remedy = "No such command is on PATH.", "Check the name. Run a Python program as: -- python train.py"
+        why: str = say("No such command is on PATH.")
+        remedy = say("Check the name. Run a Python program as: -- python train.py")
     elif missing:
-        why, remedy = "The interpreter named on its first line does not exist.", "Fix its first line, or run it as: -- python %s" % command[0]
+        why = say("The interpreter named on its first line does not exist.")
+        remedy = say("Fix its first line, or run it as: -- python {command}", command=command[0])
     else:
-        why, remedy = "%s." % exc.strerror, "Run it through its interpreter, such as: -- python %s" % command[0]
-    sys.stderr.write("%s\n" % ProbeError(what="The command %r cannot be run." % command[0], why=why, what_to_do=remedy))
-    return 127 if missing else 126
+        why = "%s." % exc.strerror
+        remedy = say("Run it through its interpreter, such as: -- python {command}", command=command[0])
+    what = say("The command {command} cannot be run.", command=quoted(repr(command[0])))
+    error = ProbeError(what=what, why=why, what_to_do=remedy)
+    error.exit_code = 127 if missing else 126
+    return error

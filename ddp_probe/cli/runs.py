@@ -36,6 +36,7 @@ from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.shared.errors import UsageError
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.whole_file import whole_file
+from ddp_probe.wording.text import say
 
 _SHORTEST = 12  # Columns of a command.
 _KEPT, _LARGEST = ".verdict.json", 65_536  # The file of the verdict in a run, and its most bytes.
@@ -58,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
 
     folder = args.folder or find.root()
     if args.folder and not os.path.isdir(folder):
-        raise UsageError("No such folder: %s." % safe.line(folder, 300), "Name the folder of all runs, or none for %s." % find.root())
+        raise UsageError(
+            say("No such folder: {folder}.", folder=safe.line(folder, 300)),
+            say("Name the folder of all runs, or none for {root}.", root=find.root()),
+        )
     rows = [seen._asdict() for seen in _glances(find.runs(folder), glance.at)]
     steps = Steps()
     for number, row in enumerate(rows):

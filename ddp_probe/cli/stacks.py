@@ -27,7 +27,9 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError, UnwritableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.wording.text import say
+from ddp_probe.wording.unwritable import UnwritableError
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -62,7 +64,8 @@ def from_outside(run: Optional[str]) -> Optional[str]:
         from ddp_probe.cli import attach
 
         try:
-            folders = attach.look(said="There is no run here: the processes of this host are looked at from outside, as 'attach' does.")
+            there_is_none = "There is no run here: the processes of this host are looked at from outside, as 'attach' does."
+            folders = attach.look(said=say(there_is_none))
         except UsageError:  # There are several jobs.
             raise
         except UnusableError:
@@ -71,20 +74,22 @@ def from_outside(run: Optional[str]) -> Optional[str]:
 
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
-    from ddp_probe.cli import _parse
+    from ddp_probe.cli._chosen_ranks import ranks_of
     from ddp_probe.showing import language, paint, stack_page
     from ddp_probe.showing.watch import ask, watched_files
 
     folders = watched_files.folders(path)
-    collected = ask.collect(folders, _parse.ranks_of(args.rank), wait)
+    collected = ask.collect(folders, ranks_of(args.rank), wait)
     if not collected.stacks:
         raise _nothing(collected, folders[0])
     if args.folded:
         _write(args.folded, collected.stacks, all_threads=args.threads)
         return 0
-    width, say = max(40, paint.width()), language.chosen(sys.stdout)
-    page = stack_page.raw(collected, width, say) if args.raw else stack_page.lines(collected, width, all_threads=args.threads, say=say)
-    paint.write(page)
+    width, reader = max(40, paint.width()), language.chosen(sys.stdout)
+    if args.raw:
+        paint.write(stack_page.raw(collected, width, reader))
+    else:
+        paint.write(stack_page.lines(collected, width, all_threads=args.threads, say=reader))
     return 0
 
 
@@ -106,10 +111,14 @@ def _nothing(collected: Any, folder: str) -> UnusableError:
     """Return the error for a run without any stacks, with the reason of the first rank that gave none."""
     for rank, silence in sorted(collected.silent.items()):
         others = len(collected.silent) - 1
-        more = ", and %d other rank%s" % (others, "" if others == 1 else "s") if others else ""
+        more = say(", and {count} other {count:rank|ranks}", count=others) if others else ""
         return UnusableError(
-            what="There are no stacks in %s." % folder, why="Rank %d%s: it %s." % (rank, more, silence.whole()), what_to_do=silence.what_to_do
+            what=say("There are no stacks in {folder}.", folder=folder),
+            why=say("Rank {rank}{more}: it {silence}.", rank=rank, more=more, silence=silence.whole()),
+            what_to_do=silence.what_to_do,
         )
     return UnusableError(
-        what="There are no stacks in %s." % folder, why="No rank was chosen.", what_to_do="'python -m ddp_probe watch' lists its ranks."
+        what=say("There are no stacks in {folder}.", folder=folder),
+        why="No rank was chosen.",
+        what_to_do="'python -m ddp_probe watch' lists its ranks.",
     )

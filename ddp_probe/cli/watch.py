@@ -57,9 +57,11 @@ import time
 from typing import TYPE_CHECKING, Any, Iterable, List
 
 from ddp_probe.cli import attach, stacks
-from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnwritableError, UsageError
+from ddp_probe.cli._commands import FILES, RUNS, Command, arguments_of
+from ddp_probe.shared.errors import UsageError
 from ddp_probe.showing import forms
+from ddp_probe.wording.text import say
+from ddp_probe.wording.unwritable import UnwritableError
 
 if TYPE_CHECKING:
     from ddp_probe.showing.layout import StyledLine
@@ -92,7 +94,8 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError("%s is not a number of seconds between 0.1 and 3600" % text)
+        template = "Argument --interval: {text} is not a number of seconds between 0.1 and 3600."
+        raise UsageError(say(template, text=text), arguments_of("watch"))
     return seconds
 
 
@@ -100,11 +103,14 @@ def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
     from ddp_probe.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
-    from ddp_probe.showing import language, paint, watch_page
+    from ddp_probe.showing import card_table, language, paint, watch_json, watch_page, watch_screen
     from ddp_probe.showing.watch import watch_look, watched_files
 
     if args.prometheus and not args.prometheus.endswith(".prom"):
-        raise UsageError("--prometheus %s does not end in .prom." % args.prometheus, "The collector reads only *.prom: let the name end in that.")
+        raise UsageError(
+            say("--prometheus {path} does not end in .prom.", path=args.prometheus),
+            "The collector reads only *.prom: let the name end in that.",
+        )
     bundled.refuse([args.run] if args.run else [], "'watch'")
     seen = stacks.from_outside(args.run)
     if seen is not None:
@@ -112,32 +118,32 @@ def run(args: argparse.Namespace) -> int:
     folders = watched_files.folders(args.run)
     _wait(folders)
     live = watch_look.LiveView(folders)
-    name, say = os.path.basename(folders[0]), language.chosen(sys.stdout)
+    name, reader = os.path.basename(folders[0]), language.chosen(sys.stdout)
     tool = CardTool(os.environ) if args.cards else None
 
     def below(width: int) -> "Iterable[StyledLine]":
-        return () if tool is None else watch_page.card_lines(tool.ask(), width, say)
+        return () if tool is None else card_table.card_lines(tool.ask(), width, reader)
 
     if args.prometheus:
         _metrics(live, name, args)
     elif args.json:
-        print(watch_page.as_json(live.look(), name, None if tool is None else tool.ask()))
-    elif args.once or not watch_page.redraws():
+        print(watch_json.as_json(live.look(), name, None if tool is None else tool.ask()))
+    elif args.once or not watch_screen.redraws():
         width = max(40, paint.width())
-        paint.write([*watch_page.table_lines(live.look(), name, width, say=say), *below(width)])
+        paint.write([*watch_page.table_lines(live.look(), name, width, say=reader), *below(width)])
     else:
-        return watch_page.watch(live, name, args.interval, below, say)
+        return watch_screen.watch(live, name, args.interval, below, reader)
     return 0
 
 
 def _metrics(live: Any, name: str, args: argparse.Namespace) -> None:
     """Write the metrics of each look, until all processes have ended."""
-    from ddp_probe.showing import watch_page
+    from ddp_probe.showing import watch_metrics
 
     while True:
         look = live.look()
         try:
-            watch_page.write_metrics(args.prometheus, watch_page.as_metrics(look, name))
+            watch_metrics.write_metrics(args.prometheus, watch_metrics.as_metrics(look, name))
         except OSError as exc:
             raise UnwritableError(args.prometheus, exc, "Name a file in the collector's folder.") from exc
         if look.over or args.once:
@@ -147,11 +153,12 @@ def _metrics(live: Any, name: str, args: argparse.Namespace) -> None:
 
 def _wait(folders: List[str]) -> None:
     """Wait until there is something to show, and say for what."""
+    from ddp_probe.showing.remark import remark
     from ddp_probe.showing.watch import watch_look
 
     said = ""
     for why in watch_look.waits_for(folders):
         if why != said:
-            sys.stderr.write("ddp_probe: Waiting: %s. Ctrl-C ends this.\n" % why)
+            remark(say("Waiting: {why}. Ctrl-C ends this.", why=why))
             said = why
         time.sleep(_PAUSE)

@@ -88,9 +88,6 @@ class CallInSource(NamedTuple):
         return self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and (not after or after.startswith("#"))
 
 
-# --- finding the call
-
-
 def parsed(lines: List[str]) -> Optional[ast.Module]:
     """Return the tree of a source; None if it is not Python."""
     try:
@@ -157,9 +154,6 @@ def dotted(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
-# --- positions: ast counts in bytes, the lines are text
-
-
 def position(lines: List[str], line: int, column: int) -> Tuple[int, int]:
     """Return a position of ast, which counts in bytes, as the row and the column of the text."""
     return line - 1, len(lines[line - 1].encode("utf-8")[:column].decode("utf-8", "replace"))
@@ -181,9 +175,6 @@ def text_of(lines: List[str], node: ast.AST) -> str:
     if first == last:
         return lines[first][left:right]
     return "\n".join([lines[first][left:], *lines[first + 1 : last], lines[last][:right]])
-
-
-# --- the values of the names in an edit
 
 
 def names_of(in_source: CallInSource) -> Dict[str, str]:

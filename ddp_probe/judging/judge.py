@@ -11,10 +11,12 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.judging import looks, printed, proof
 from ddp_probe.judging.causes import group_of
-from ddp_probe.judging.nevertheless import failed_starts, note_survived, repairs
+from ddp_probe.judging.failed_starts import failed_starts
+from ddp_probe.judging.nevertheless import repairs
 from ddp_probe.judging.open_questions import open_questions
 from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided, explained
 from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.judging.survived_failures import note_survived
 from ddp_probe.judging.waiting import of_others
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import settings

@@ -7,8 +7,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
+from ddp_probe.judging.waiting import TIMED_OUT, starting, waited
 from ddp_probe.reading import rank_stacks
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run

@@ -9,7 +9,8 @@ import ast
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe.judging.ledgers import Standing, came_after
-from ddp_probe.judging.waiting import PEER_GONE, waited
+from ddp_probe.judging.waiting import waited
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.mask_forms import Expression

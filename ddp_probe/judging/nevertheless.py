@@ -1,16 +1,14 @@
 """What a job did in spite of something: calls that DDP_PROBE_FIX changed, starts that failed before the last one, failures that were survived."""
 
-from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.judging import change, wrap_calls
-from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, explained, shown
-from ddp_probe.judging.who import ranks_of
+from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
 from ddp_probe.reading.logged_call import LoggedCall
-from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import at, command, listed, named, ordinal, quoted
+from ddp_probe.wording.words import at, listed, named, quoted
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
@@ -76,46 +74,3 @@ def changed(before: Dict[str, str], after: Dict[str, str]) -> Text:
 
 def _settings(values: Dict[str, str]) -> Text:
     return listed([quoted("%s=%s" % pair) for pair in values.items()])
-
-
-# A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
-
-_NEXT = say("{logs} shows that start as well, by its time; its cause may return.", logs=command("logs"))
-
-
-def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
-    """Yield the cause of each failed start of a run whose last start succeeded."""
-    last = ordinal(len(run.earlier_generations))
-    for number, attempt in enumerate(run.earlier_generations):
-        diagnosis = judge(attempt)
-        template = "The job succeeded at its {last} start; the {failed} start failed: {why}"
-        if diagnosis.findings:
-            cause = diagnosis.findings[0]
-            verdict = say(template, last=last, failed=ordinal(number), why=cause.verdict)
-            yield replace(cause, severity=WARNING, verdict=verdict)
-        elif diagnosis.undecided:
-            because = say(template, last=last, failed=ordinal(number), why=diagnosis.undecided[0].because)
-            yield Undecided("failed-start", because, next=_NEXT)
-
-
-# A job that failed, and had survived other failures before: those stay on the page as what they are, below the cause.
-
-_MOST = 6  # Different failures.
-
-
-def note_survived(run: Run, findings: Sequence[Finding]) -> None:
-    """Say in the inventory which failures the job caught and outlived; not those that a finding speaks of."""
-    known = set(map(id, explained(findings)))
-    alike: Dict[Tuple[str, str], List[Failed]] = {}
-    for failure in run.failures:
-        if failure.process is not None and not (failure.fatal or failure.consequence or id(failure) in known):
-            alike.setdefault((failure.said(120).rstrip("."), at(failure.site)), []).append(failure)
-    for (error, where), failures in list(alike.items())[:_MOST]:
-        note = say(
-            "{who:capital} caught {error}{at}, and went on: nothing shows that what failed later follows from it.",
-            who=named(ranks_of(failures)),
-            error=quoted(error),
-            at=where,
-        )
-        if note not in run.inventory.notes:
-            run.inventory.notes.append(note)

@@ -7,8 +7,9 @@ from ddp_probe.judging.disagreements import disagreement
 from ddp_probe.judging.facts import fact
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken_name, standings_of
 from ddp_probe.judging.rule import Evidence
-from ddp_probe.judging.waiting import PEER_GONE, waited
+from ddp_probe.judging.waiting import waited
 from ddp_probe.reading import alive, rank_stacks
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.reading.whole_ledger import Record

@@ -90,9 +90,6 @@ def searchable(pattern: str) -> Searchable:
     return Searchable(pattern)
 
 
-# --- searching
-
-
 def _has_words(spans: List[List[_Part]], text: str) -> bool:
     with_words = [part.words for part in chain.from_iterable(spans) if part.words]
     return all(any(word in text for word in words) for words in with_words)
@@ -128,9 +125,6 @@ def _in_a_line(parts: List[_Part], text: str, begin: int) -> List["re.Match[str]
             return parts_found
         begin = end + 1
     return []
-
-
-# --- taking apart
 
 
 def _tokens(pattern: str) -> List[str]:

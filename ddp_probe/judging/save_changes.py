@@ -91,9 +91,6 @@ def with_folder(site: Site) -> change.Change:
     ]
 
 
-# --- finding the call
-
-
 def _find(site: Site, keyword: str) -> Optional[_Save]:
     source = job_calls.source(site)
     if source is None:
@@ -159,9 +156,6 @@ def _is_steady(node: ast.expr) -> bool:
 
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-# --- a temporary name, and the rename
 
 
 def _as_it_is(site: Site, keyword: str) -> change.Change:
@@ -293,9 +287,6 @@ def _maker(site: Site) -> Text:
     if function.startswith("<") or not function:
         return say("at {where}", where=place(site))
     return say("in {function} at {where}", function=function, where=place(site))
-
-
-# --- the folder of the file
 
 
 def _with_folder(save: _Save) -> Optional[List[change.Edit]]:

@@ -11,7 +11,6 @@ from ddp_probe.shared.own_code import foreign
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import clock, place
 
-PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
 TIMED_OUT = Expression(
     r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation|Application timeout caused pair closure"  # gloo's own words for both.
     r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"

@@ -19,6 +19,8 @@ from ddp_probe.reading import remote
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 MOST_BYTES = 1 << 28  # Uncompressed size of a bundle; `bundle` writes less.
 MOST_FILES = 100_000
@@ -42,8 +44,17 @@ def unpacked(path: str) -> Iterator[str]:
         try:
             _unpack(path, folder)
         except _HostileError as exc:
-            raise not_a_bundle(path, str(exc)) from exc
-        except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError, MemoryError) as exc:
+            raise not_a_bundle(path, exc.args[0]) from exc
+        except (
+            tarfile.TarError,
+            EOFError,
+            OSError,
+            zlib.error,
+            ValueError,
+            OverflowError,
+            RecursionError,
+            MemoryError,
+        ) as exc:
             raise _broken(path, exc) from exc
         yield folder
 
@@ -51,7 +62,7 @@ def unpacked(path: str) -> Iterator[str]:
 def not_a_bundle(path: str, why: str) -> UnusableError:
     """Return the error for a file that is not a bundle."""
     return UnusableError(
-        what="%s is not a bundle of ddp_probe." % path,
+        what=say("{path} is not a bundle of ddp_probe.", path=path),
         why=why,
         what_to_do="'python -m ddp_probe bundle RUN' writes one. Unpack a compressed log before you name it.",
     )
@@ -60,10 +71,19 @@ def not_a_bundle(path: str, why: str) -> UnusableError:
 def _broken(path: str, exc: BaseException) -> UnusableError:
     cut = isinstance(exc, EOFError) or "end of data" in str(exc) or "end-of-stream" in str(exc)
     if cut:
-        return UnusableError(what="%s is not complete." % path, why="The file ends inside the archive.", what_to_do="Copy or download it again.")
+        return UnusableError(
+            what=say("{path} is not complete.", path=path),
+            why="The file ends inside the archive.",
+            what_to_do="Copy or download it again.",
+        )
     if isinstance(exc, OSError) and exc.errno:
-        return UnusableError(what="%s cannot be unpacked." % path, why=exc.strerror or str(exc), what_to_do="TMPDIR names the folder for it.")
-    return not_a_bundle(path, "It is not a readable tar archive: %s." % (str(exc)[:200] or type(exc).__name__))
+        return UnusableError(
+            what=say("{path} cannot be unpacked.", path=path),
+            why=exc.strerror or str(exc),
+            what_to_do="TMPDIR names the folder for it.",
+        )
+    reason = quoted(str(exc)[:200] or type(exc).__name__)
+    return not_a_bundle(path, say("It is not a readable tar archive: {reason}.", reason=reason))
 
 
 def _unpack(path: str, folder: str) -> None:
@@ -84,11 +104,12 @@ def _members(tar: Any, folder: str) -> None:
     for member in tar:
         count += 1
         if count > MOST_FILES:
-            raise _HostileError("It holds more than %d files." % MOST_FILES)
+            raise _HostileError(say("It holds more than {most} files.", most=MOST_FILES))
         if member.isdir():
             continue
         if member.type not in _PLAIN or member.issparse():
-            raise _HostileError("It holds %r, which is not a plain file." % member.name[:200])
+            name = quoted(repr(member.name[:200]))
+            raise _HostileError(say("It holds {name}, which is not a plain file.", name=name))
         target = os.path.join(folder, *_parts(member.name))
         source = tar.extractfile(member)
         assert source is not None  # A plain file always has one.
@@ -104,7 +125,8 @@ def _parts(name: str) -> List[str]:
     """Return the folders and the name of a member; anything that could lead out of the folder is refused."""
     parts = name.split("/")
     if not name or len(name) > _LONGEST or any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
-        raise _HostileError("It holds a file named %r, which could lead out of its folder." % name[:200])
+        given = quoted(repr(name[:200]))
+        raise _HostileError(say("It holds a file named {name}, which could lead out of its folder.", name=given))
     return parts
 
 
@@ -121,7 +143,7 @@ def _copy(source: Any, target: IO[bytes], most: int, name: str) -> int:
             return copied
         copied += len(piece)
         if copied > most:
-            raise _HostileError("Unpacked, %s has more than %d bytes." % (name, MOST_BYTES))
+            raise _HostileError(say("Unpacked, {name} has more than {most} bytes.", name=name, most=MOST_BYTES))
         target.write(piece)
 
 
@@ -226,7 +248,12 @@ def refuse(paths: Sequence[str], what: str) -> None:
     for path in paths:
         if is_bundle(_numbered(path)[0]):
             raise UsageError(
-                "%s is a bundle, which does not change." % path, "'python -m ddp_probe report %s' says what it holds; %s needs a run." % (path, what)
+                say("{path} is a bundle, which does not change.", path=path),
+                say(
+                    "'python -m ddp_probe report {path}' says what it holds; {command} needs a run.",
+                    path=path,
+                    command=what,
+                ),
             )
 
 
@@ -245,7 +272,8 @@ def unpack(paths: Sequence[str], stack: contextlib.ExitStack) -> Optional[OpenBu
     if bundle is None:
         return None
     if len(paths) > 1:
-        raise UsageError("A bundle is read alone.", "Name %s without the other paths." % bundle)
+        what_to_do = say("Name {bundle} without the other paths.", bundle=bundle)
+        raise UsageError("A bundle is read alone.", what_to_do)
     path, number = _numbered(bundle)
     folder = path if os.path.isdir(path) else _top(stack.enter_context(unpacked(path)), path)
     return OpenBundle(path, folder, _manifest(folder, path), number)
@@ -298,16 +326,23 @@ def _manifest(folder: str, path: str) -> Manifest:
     file = os.path.join(folder, MANIFEST)
     try:
         if os.path.getsize(file) > _LARGEST:
-            raise not_a_bundle(path, "Its %s is too large." % MANIFEST)
+            raise not_a_bundle(path, say("Its {file} is too large.", file=MANIFEST))
         with open_bytes(file) as stream:
             manifest = msgspec.json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
-        raise not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
+        raise not_a_bundle(path, say("It does not hold {file}.", file=MANIFEST)) from None
     except (*UNREADABLE, OSError) as exc:
-        raise not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
+        raise not_a_bundle(path, say("Its {file} is not valid: {reason}.", file=MANIFEST, reason=quoted(exc))) from exc
     if manifest.bundle != VERSION:
-        raise not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (manifest.bundle, VERSION))
+        raise not_a_bundle(
+            path,
+            say(
+                "It is of version {version}; this ddp_probe reads version {newest}.",
+                version=manifest.bundle,
+                newest=VERSION,
+            ),
+        )
     inside = [*manifest.paths, *manifest.sources.values()]
     if not manifest.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
-        raise not_a_bundle(path, "Its %s names files outside of it." % MANIFEST)
+        raise not_a_bundle(path, say("Its {file} names files outside of it.", file=MANIFEST))
     return manifest

@@ -27,7 +27,8 @@ _LAUNCHER = Expression(
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BROKEN = Expression(r"""\((?P<quote>['"])(?P<says>.{1,500}?)(?P=quote), \('(?P<file>[^'\n]{1,1000})', (?P<line>\d{1,7}), """)
 
-INTERRUPTED = "a person interrupted it"
+INTERRUPTED, PEER_GONE, BY_LAUNCHER = "a person interrupted it", "a peer is gone", "the launcher ended it"
+"""What `consequence` may be: whose failure an exception reports."""
 _ENDS = (schema.ProcessEnd, schema.LauncherEnd)  # Their site is the line of the exit call.
 
 
@@ -70,8 +71,8 @@ def consequence(words: str) -> str:
     if words.startswith("KeyboardInterrupt"):
         return INTERRUPTED
     if _LAUNCHER.search(words):
-        return "the launcher ended it"
-    return "a peer is gone" if _PEER.search(words) else ""
+        return BY_LAUNCHER
+    return PEER_GONE if _PEER.search(words) else ""
 
 
 def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[Failed]:

@@ -17,11 +17,13 @@ from ddp_probe.reading import fold_file, launches
 from ddp_probe.shared import ledger_schema, settings
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import listed, quoted
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
 _STARTS, _END = tuple(pattern.split("*")[0] for pattern in PATTERNS), ".jsonl"
-_EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
-_LIST = "'python -m ddp_probe runs' lists the runs of this folder."
+_EMPTY = say("It contains no file of the probe ({patterns}).", patterns=listed(PATTERNS))
+_LIST = say("'python -m ddp_probe runs' lists the runs of this folder.")
 MOST_MATCHES = 200_000  # Files that a pattern may match: a run of ten thousand ranks has fifty thousand.
 MOST_TEXTS = 20_000  # Plain logs of one job: one for each rank.
 _SHOWN = 4  # At most this many runs are listed if several match.
@@ -87,11 +89,11 @@ def no_run(folder: str) -> UnusableError:
     place = os.path.abspath(folder)
     fault = _fault(folder)
     if fault:
-        why = "The folder %s cannot be read: %s." % (place, fault)
+        why = say("The folder {folder} cannot be read: {reason}.", folder=place, reason=quoted(fault))
     elif os.path.isdir(folder):
-        why = "The folder %s contains none." % place
+        why = say("The folder {folder} contains none.", folder=place)
     else:
-        why = "No such folder: %s." % place
+        why = say("No such folder: {folder}.", folder=place)
     return NoRunError(
         what="No run can be read." if fault else "No run found.",
         why=why,
@@ -120,10 +122,17 @@ def forbidden(path: str) -> Optional[UnusableError]:
 def _closed(place: str, seen: os.stat_result) -> UnusableError:
     owner = _name_of(seen.st_uid)
     return UnusableError(
-        what="%s may not be read by %s." % (place, _name_of(os.geteuid())),
-        why="It belongs to %s, and its permissions are %s." % (owner, stat.filemode(seen.st_mode)),
-        what_to_do="Let %s run: chmod -R g+rX %s. With DDP_PROBE_UMASK=027 in its environment a job makes its run readable for the group."
-        % (owner, shlex.quote(place)),
+        what=say("{path} may not be read by {user}.", path=place, user=_name_of(os.geteuid())),
+        why=say(
+            "It belongs to {owner}, and its permissions are {permissions}.",
+            owner=owner,
+            permissions=stat.filemode(seen.st_mode),
+        ),
+        what_to_do=say(
+            "Let {owner} run: chmod -R g+rX {path}. With DDP_PROBE_UMASK=027 in its environment a job makes its run readable for the group.",
+            owner=owner,
+            path=shlex.quote(place),
+        ),
     )
 
 
@@ -168,9 +177,15 @@ def sources(paths: Sequence[str]) -> Sources:
         if closed is not None:
             raise closed
     if not (gathered.events or gathered.texts or gathered.folds) and all(why == _EMPTY for why in gathered.unreadable.values()):
-        raise UnusableError(what="No run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
+        raise UnusableError(what=say("No run in {path}.", path=named[0]), why=_EMPTY, what_to_do=_LIST)
     if len(gathered.texts) > MOST_TEXTS:
-        raise _too_many("%d of these files were not written by the probe; at most %d are read." % (len(gathered.texts), MOST_TEXTS))
+        raise _too_many(
+            say(
+                "{count} of these files were not written by the probe; at most {most} are read.",
+                count=len(gathered.texts),
+                most=MOST_TEXTS,
+            )
+        )
     files = (_once(gathered.events), _once(gathered.texts), _once(gathered.folders))
     return Sources(*files, gathered.unreadable, max(number for _, number in matched), _once(gathered.folds))
 
@@ -180,8 +195,11 @@ def files(paths: Sequence[str], what: str) -> Sources:
     gathered = sources(paths)
     if gathered.folds:
         raise UsageError(
-            "%s is a fold, which keeps what a report needs and no lines." % gathered.folds[0],
-            "'python -m ddp_probe report' reads it. %s needs the run's own files: name their folder." % what,
+            say("{path} is a fold, which keeps what a report needs and no lines.", path=gathered.folds[0]),
+            say(
+                "'python -m ddp_probe report' reads it. {command} needs the run's own files: name their folder.",
+                command=what,
+            ),
         )
     return gathered
 
@@ -205,14 +223,14 @@ def _matches(path: str) -> Tuple[List[str], int]:
             raise _several(name, begun)
         matches = sorted(itertools.islice(glob.iglob(name), MOST_MATCHES + 1))
         if len(matches) > MOST_MATCHES:
-            raise _too_many("%s matches more than %d files." % (name, MOST_MATCHES))
+            raise _too_many(say("{pattern} matches more than {most} files.", pattern=name, most=MOST_MATCHES))
         if matches:
             return matches, number
     raise _nothing(path)
 
 
 def _too_many(why: str) -> UsageError:
-    return UsageError("Too many files. %s" % why, "Name the folder of a run, or the logs of one job.")
+    return UsageError(say("Too many files. {why}", why=why), "Name the folder of a run, or the logs of one job.")
 
 
 def _readings(path: str) -> List[Tuple[str, int]]:
@@ -225,9 +243,9 @@ def _several(name: str, begun: List[str]) -> UnusableError:
     names = [os.path.basename(run) for run in begun]
     more = " and %d more" % (len(names) - _SHOWN) if len(names) > _SHOWN else ""
     return UnusableError(
-        what="Several runs begin with %s." % name,
+        what=say("Several runs begin with {name}.", name=name),
         why="%s%s." % (", ".join(names[:_SHOWN]), more),
-        what_to_do="Write more of the name. The newest of them is %s." % names[0],
+        what_to_do=say("Write more of the name. The newest of them is {name}.", name=names[0]),
     )
 
 
@@ -239,9 +257,12 @@ def _nothing(path: str) -> UnusableError:
 
     close = difflib.get_close_matches(path, [os.path.basename(run) for run in runs(root())], n=1)
     return UnusableError(
-        what="No such file or folder: %s." % path,
-        why="It does not match a file, folder or pattern, and no run in %s begins with it." % os.path.abspath(root()),
-        what_to_do="Did you mean %s?" % close[0] if close else _LIST,
+        what=say("No such file or folder: {path}.", path=path),
+        why=say(
+            "It does not match a file, folder or pattern, and no run in {folder} begins with it.",
+            folder=os.path.abspath(root()),
+        ),
+        what_to_do=say("Did you mean {name}?", name=close[0]) if close else _LIST,
     )
 
 

@@ -17,6 +17,8 @@ from ddp_probe.checkpoints.pickle_stream import Mapping, PickleStream
 from ddp_probe.reading import fold_file
 from ddp_probe.shared.regular_files import NOT_REGULAR, open_bytes
 from ddp_probe.shared.schema import UNREADABLE, Site
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
 MOST_BYTES = 1 << 26
@@ -112,21 +114,22 @@ def _written(path: str) -> float:
 def _loads(file: BinaryIO) -> Any:
     size = os.fstat(file.fileno()).st_size
     if size > MOST_BYTES:
-        raise _RefusedError("it has %d bytes, more than %d" % (size, MOST_BYTES))
+        raise _RefusedError(say("it has {size} bytes, more than {most}", size=size, most=MOST_BYTES))
     if file.read(1) != b"{":
         return _unpickled(FileRange(file.fileno(), 0, size))
     file.seek(0)
     try:
         return _JSON.decode(file.read(MOST_BYTES))
     except UNREADABLE as exc:
-        raise _RefusedError("its JSON is broken: %s" % str(exc)[:100]) from None
+        raise _RefusedError(say("its JSON is broken: {reason}", reason=quoted(str(exc)[:100]))) from None
 
 
 def _unpickled(source: FileRange) -> Any:
     machine = Machine()
     dump = machine.run(PickleStream(source))
     if machine.globals:
-        raise _RefusedError("it names %s, which plain data does not need" % next(iter(machine.globals))[:80])
+        name = next(iter(machine.globals))[:80]
+        raise _RefusedError(say("it names {name}, which plain data does not need", name=name))
     return dump
 
 
@@ -137,7 +140,7 @@ def _entries(dump: Any) -> Iterator[RecorderEntry]:
     for number, raw in enumerate(entries[-_MOST_ENTRIES:], 1 + max(0, len(entries) - _MOST_ENTRIES)):
         entry = _entry(raw, number) if isinstance(raw, (dict, Mapping)) else None
         if entry is None:
-            raise _RefusedError("entry %d is not one of the Flight Recorder" % number)
+            raise _RefusedError(say("entry {number} is not one of the Flight Recorder", number=number))
         yield entry
 
 

@@ -16,6 +16,7 @@ from ddp_probe.reading.process_files import Meter, Progress
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.regular_files import open_bytes
+from ddp_probe.wording.text import say
 
 _MODELS = "models"
 _LAST_NUMBER = 8  # Bytes of the last field of the last record: its upper bytes are zeros, and belong to it.
@@ -41,9 +42,12 @@ def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] =
 
 def _refuse(path: str, *, is_text: bool) -> None:
     raise UnusableError(
-        what="%s cannot be folded." % path,
+        what=say("{path} cannot be folded.", path=path),
         why="It was not written by the probe." if is_text else "It is a fold already.",
-        what_to_do="Name a run's folder, or read the file as it is: python -m ddp_probe report %s" % shlex.quote(path),
+        what_to_do=say(
+            "Name a run's folder, or read the file as it is: python -m ddp_probe report {path}",
+            path=shlex.quote(path),
+        ),
     )
 
 

@@ -10,6 +10,8 @@ import msgspec
 
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 SUFFIX = ".fold"
 LARGEST = 1 << 30  # Bytes of a fold, or of one held file, uncompressed.
@@ -101,7 +103,7 @@ def _sizes(file: BinaryIO) -> Tuple[int, int, int]:
         raise InvalidFoldError("It does not begin as a fold does.")
     main, names = _SIZES.unpack(head[len(_MAGIC) :])
     if max(main, names) > LARGEST:
-        raise InvalidFoldError("It says that it is larger than %d bytes." % LARGEST)
+        raise InvalidFoldError(say("It says that it is larger than {most} bytes.", most=LARGEST))
     return main, names, len(head) + main + names
 
 
@@ -112,9 +114,9 @@ def _unpacked(data: bytes, size: int) -> bytes:
     try:
         unpacked = machine.decompress(data, LARGEST)
     except zlib.error as exc:
-        raise InvalidFoldError("It cannot be decompressed: %s." % exc) from exc
+        raise InvalidFoldError(say("It cannot be decompressed: {reason}.", reason=quoted(exc))) from exc
     if machine.unconsumed_tail or not machine.eof:
-        raise InvalidFoldError("It is larger than %d bytes, or not whole." % LARGEST)
+        raise InvalidFoldError(say("It is larger than {most} bytes, or not whole.", most=LARGEST))
     return unpacked
 
 

@@ -11,6 +11,7 @@ from ddp_probe.reading import find, shape
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
 
 NAME = "gathered.json"
 VERSION = 1
@@ -39,14 +40,20 @@ def read(folder: str) -> Gathered:
     """Return what a folder holds. Raises OSError and ValueError."""
     path = os.path.join(folder, NAME)
     if os.path.getsize(path) > _LARGEST:
-        raise ValueError("%s is too large" % NAME)
+        raise ValueError(say("{file} is too large", file=NAME))
     with open_bytes(path) as file:
         try:
             gathered = msgspec.json.decode(file.read(), type=Gathered)
         except UNREADABLE as exc:
             raise ValueError(str(exc)) from exc
     if gathered.gathered != VERSION:
-        raise ValueError("it is of version %d, and this ddp_probe reads version %d" % (gathered.gathered, VERSION))
+        raise ValueError(
+            say(
+                "it is of version {version}, and this ddp_probe reads version {newest}",
+                version=gathered.gathered,
+                newest=VERSION,
+            )
+        )
     return gathered
 
 
@@ -54,13 +61,13 @@ def note(run: Run, paths: Sequence[str]) -> None:
     """Say in the run what the folders that were read say."""
     for folder in _folders(paths):
         with contextlib.suppress(OSError, ValueError):
-            say(run, read(folder).lacking)
+            note_lacking(run, read(folder).lacking)
 
 
-def say(run: Run, lacking: List[str]) -> None:
+def note_lacking(run: Run, lacking: List[str]) -> None:
     """Say in the run what gather could not bring: ranks without a file here may have files there."""
     run.inventory.notes = [text for text in run.inventory.notes if not text.startswith(_NOT)]
-    run.inventory.notes += [_NOT + sentence for sentence in lacking]
+    run.inventory.notes += [say("not gathered: {what}", what=sentence) for sentence in lacking]
     run.not_gathered = list(lacking)
     if lacking:
         known = shape.of_nodes_seen(run)

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.reading import find, log_lines
+from ddp_probe.wording.text import joined, say
 
 _NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
 _LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
@@ -135,15 +136,21 @@ def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional
         signals.update(_signals(file))
     states = Counter(_state(log_lines.last(file), "process.end") for file in ranks if _child(file) not in signals)
     above = Counter(_state(log_lines.last(file), "launcher.end") for file in launchers)
-    parts = ["%d failed" % states["failed"]] * bool(states["failed"])
-    parts += ["%d no end" % states["no end"]] * bool(states["no end"])
+    parts: List[str] = []
+    if states["failed"]:
+        parts.append(say("{count} failed", count=states["failed"]))
+    if states["no end"]:
+        parts.append(say("{count} no end", count=states["no end"]))
     missing = max(0, (expected or 0) - seen)
-    parts += ["%d without a file" % missing] * bool(missing and ranks)
-    because = ", ".join(parts)
+    if missing and ranks:
+        parts.append(say("{count} without a file", count=missing))
+    because = joined(parts, by=", ")
     if states["running"] or above["running"]:
         return "running", because
     if signals:
-        return "killed", ", ".join([*("%d %s" % (count, name) for name, count in Counter(signals.values()).most_common(2)), *parts])
+        common = Counter(signals.values()).most_common(2)
+        of_signals = [say("{count} {signal}", count=count, signal=name) for name, count in common]
+        return "killed", joined([*of_signals, *parts], by=", ")
     if states["failed"] or above["failed"]:
         return "failed", because
     if states["no end"] or above["no end"] or (missing and ranks) or not ranks:

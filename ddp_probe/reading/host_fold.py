@@ -20,6 +20,8 @@ from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 VERSION = 1
 _Data = bytes  # Numbers as array.tobytes() writes them on a little-endian machine.
@@ -178,9 +180,15 @@ def decode(data: bytes) -> HostFold:
     try:
         host_fold = _DECODER.decode(data)
     except UNREADABLE as exc:
-        raise InvalidFoldError("It is not valid: %s." % exc) from exc
+        raise InvalidFoldError(say("It is not valid: {reason}.", reason=quoted(exc))) from exc
     if host_fold.fold != VERSION:
-        raise InvalidFoldError("It is of version %d; this ddp_probe reads version %d." % (host_fold.fold, VERSION))
+        raise InvalidFoldError(
+            say(
+                "It is of version {version}; this ddp_probe reads version {newest}.",
+                version=host_fold.fold,
+                newest=VERSION,
+            )
+        )
     return host_fold
 
 
@@ -189,7 +197,7 @@ def unfold(host_fold: HostFold, shared: SharedParts, prefix: str = "") -> List[L
     try:
         return _Unfolder(host_fold, shared, prefix).processes()
     except (IndexError, TypeError, ValueError) as exc:
-        raise InvalidFoldError("It is not consistent: %s." % exc) from exc
+        raise InvalidFoldError(say("It is not consistent: {reason}.", reason=quoted(exc))) from exc
 
 
 class _Unfolder:
@@ -224,7 +232,7 @@ class _Unfolder:
         events = tuple([self._events[number] for number in numbers])
         kept = sum(kind.kept for kind in kinds.values())
         if not len(events) == len(lines) == len(times) == 2 * kept or any(event is None for event in events[::2]):
-            raise ValueError("the calls of %s do not fit together" % os.path.basename(file))
+            raise ValueError(say("the calls of {file} do not fit together", file=os.path.basename(file)))
         return KeptCalls(file, kinds, events, self._shared.lines(lines), times)
 
 

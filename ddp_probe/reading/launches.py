@@ -52,9 +52,6 @@ def _other(part: Part, named: Part) -> bool:
     return bool(part.ranks & named.ranks) or bool(kinds and not part.keys & named.keys)
 
 
-# --- folders, before they are read
-
-
 def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     """Return all folders of the same launch as this one, itself included, judged by the first lines of their files."""
     parts = [glance(folder)]
@@ -128,9 +125,6 @@ def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key
 def _qualified(address: str, host: Any) -> str:
     """Add the host to a loopback address: each host has one."""
     return "%s of %s" % ("loopback", host) if address in _LOOPBACK else address
-
-
-# --- processes, once they are read
 
 
 def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:

@@ -9,6 +9,8 @@ from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_codec import LedgerBytes, NamedRow
 from ddp_probe.shared.regular_files import open_descriptor
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _MOST_BYTES = 1 << 28
 _FEW = (64, 256, 1024)  # If the ring ends before one of these, that many records are read.
@@ -153,11 +155,11 @@ def of_lines(text: bytes) -> bytes:
         try:
             rows.append(dict(json.loads(line)))
         except (ValueError, TypeError, RecursionError):
-            raise ValueError("Line %d of the ledger is not valid." % number) from None
+            raise ValueError(say("Line {number} of the ledger is not valid.", number=number)) from None
     try:
         return _packed(rows)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, struct.error) as exc:
-        raise ValueError("The text of the ledger is not valid: %s." % exc) from None
+        raise ValueError(say("The text of the ledger is not valid: {reason}.", reason=quoted(exc))) from None
 
 
 def _usual(version: Any) -> NamedRow:
@@ -175,15 +177,34 @@ def _usual(version: Any) -> NamedRow:
 def _packed(rows: List[NamedRow]) -> bytes:
     head = {**_usual(rows[0]["ledger"]), **rows[0]}
     if head["ledger"] not in schema.READS:
-        raise ValueError("it is of version %s, and this ddp_probe reads versions up to %d" % (head["ledger"], schema.VERSION))
+        raise ValueError(
+            say(
+                "it is of version {version}, and this ddp_probe reads versions up to {newest}",
+                version=head["ledger"],
+                newest=schema.VERSION,
+            )
+        )
     if head["lines"] != len(rows) - 1:
-        raise ValueError("it has %d lines after the first, and says %s" % (len(rows) - 1, head["lines"]))
+        raise ValueError(
+            say(
+                "it has {count} lines after the first, and says {said}",
+                count=len(rows) - 1,
+                said=head["lines"],
+            )
+        )
     texts = b"".join(_text_bytes(row) for row in rows if "text" in row)
     head.update(text_used=len(texts), text_size=max(head["text_size"], len(texts)), boot=bytes.fromhex(head["boot"] or ""))
     bounds = {area.rows: codec.SIZES[area.rows] for area in _ROW_AREAS}
     for name, most in {**bounds, "text_size": max(schema.TEXT_BYTES, len(texts))}.items():
         if not 0 <= head[name] <= most:
-            raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], most))
+            raise ValueError(
+                say(
+                    "{name} is {count}, and this ddp_probe writes at most {most}",
+                    name=name,
+                    count=head[name],
+                    most=most,
+                )
+            )
     places = codec.places(head)
     data = bytearray(places.end)
     codec.rows_of(schema.HEADER, "<").write(data, 0, head)

@@ -28,6 +28,8 @@ from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_codec import NamedRow, RowCodec
 from ddp_probe.shared.ledger_schema import ranks_of
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 WORD = "ledger "
 START = 1000.0
@@ -54,7 +56,13 @@ def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> 
 def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     words = shlex.split(line) if "'" in line else line.split()
     if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, _STEP_WORD, "closed"):
-        raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/reading/ledger_text.py says how to write one." % (number + 1, line))
+        raise ValueError(
+            say(
+                "Line {number}: {line} is not a line of a ledger; ddp_probe/reading/ledger_text.py says how to write one.",
+                number=number + 1,
+                line=quoted(repr(line)),
+            )
+        )
     fields: Dict[str, Any] = {
         "name": words[2],
         "state": "returned",

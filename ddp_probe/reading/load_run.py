@@ -2,29 +2,23 @@
 
 import contextlib
 import gc
-import glob
 import json
 import os
-import re
 from itertools import chain
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host_fold, job_line, launches, ledger_text, process_files
-from ddp_probe.reading.failures import consequence
-from ddp_probe.reading.fold_file import InvalidFoldError
-from ddp_probe.reading.host_fold import HostFold
+from ddp_probe.reading import bundled, failures, find, gathered, launches, ledger_text, process_files, spawn_line
+from ddp_probe.reading.align_clocks import align_clocks
+from ddp_probe.reading.folds_of_hosts import read_folds
 from ddp_probe.reading.log_lines import is_text, lines
-from ddp_probe.reading.logged_call import LogLine
-from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
+from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.reading.process_files import Meter, ProcessReader, Progress
+from ddp_probe.reading.reported_failures import reported_failures
 from ddp_probe.reading.shape import settle, shape
 from ddp_probe.reading.shared_parts import SharedParts
-from ddp_probe.shared import schema
-from ddp_probe.shared.errors import UnusableError
 from ddp_probe.shared.regular_files import open_bytes
-from ddp_probe.shared.schema import Failure
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import listed, quoted
+from ddp_probe.wording.words import quoted
 
 _LATER = 600.0
 _HEAD = 4096  # Bytes that show whether a file is a text.
@@ -79,7 +73,7 @@ def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
     """Build one launch from the processes: the one with this number, counted from 1, or else the most important one."""
     shape(run, _chosen(run, processes, number))
     align_clocks(run)
-    job_line.place_spawned(run)
+    spawn_line.place_spawned(run)
     run.failures = failures.collect(run, reported_failures(run))
     settle(run)
     for earlier in run.earlier_generations:
@@ -185,177 +179,3 @@ def _text(file: str, run: Run, meter: Meter) -> None:
         except OSError as exc:
             fault = exc.strerror or str(exc)
     run.inventory.unreadable[file] = fault
-
-
-# Aligns the clocks of several hosts at the calls that all ranks leave at the same time.
-
-# A rank leaves these calls only after all ranks have entered: they end at the same time, to within milliseconds.
-_COMMON = (schema.InitProcessGroup, schema.Wrap)
-
-
-def align_clocks(run: Run) -> None:
-    """Shift each host's clock to that of the host with the most ranks, and note the largest difference."""
-    hosts: Dict[str, List[LoggedProcess]] = {}
-    for process in (*run.processes, *run.earlier):
-        hosts.setdefault(process.host, []).append(process)
-    if len(hosts) < 2:
-        return
-    from statistics import median
-
-    marks = {host: _marks(processes, median) for host, processes in hosts.items()}
-    first = max(hosts, key=lambda host: (len(hosts[host]), host))
-    offsets: Dict[str, float] = {first: 0.0}
-    for host in set(hosts) - {first}:
-        both = set(marks[host]) & set(marks[first])
-        if both:
-            offsets[host] = median(marks[first][name] - marks[host][name] for name in both)
-    if len(offsets) > 1:
-        run.inventory.clock_spread = max(offsets.values()) - min(offsets.values())
-    unknown = sorted(set(hosts) - set(offsets))
-    if unknown:
-        run.inventory.notes.append(
-            say("The clocks of {hosts} could not be aligned: they share no event with {first}.", hosts=listed(unknown), first=first)
-        )
-    for process in (*run.processes, *run.earlier, *run.launchers):
-        if offsets.get(process.host):
-            process.shift(offsets[process.host])
-
-
-def _marks(processes: List[LoggedProcess], median: Callable[[List[float]], float]) -> Dict[str, float]:
-    marks: Dict[str, float] = {}
-    for kind in _COMMON:
-        ends: List[float] = []
-        for process in processes:
-            call = process.first(kind)
-            if call is not None and call.until is not None and call.failure is None:
-                ends.append(call.until)
-        if ends:
-            marks[str(kind.__struct_config__.tag)] = median(ends)
-    return marks
-
-
-# The exceptions of children that launchers report.
-
-_RAY = re.compile(r"\(pid=(\d{1,10})[,)]")
-_WHO = re.compile(r"^-- Process (\d{1,7}) terminated with the following error", re.MULTILINE)
-
-
-def reported_failures(run: Run) -> Dict[int, Failed]:
-    """Return the children's exceptions that only launchers report: multiprocessing catches them and passes their text to the parent."""
-    by_rank: Dict[int, Failed] = {}
-    first: Dict[str, Death] = {}
-    for death in run.deaths:
-        if death.first:
-            first.setdefault(death.host, death)
-    by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
-    for launcher in run.launchers:
-        child = first.get(launcher.host)
-        for failure, when, at in _raised(launcher):
-            carried = _carried(failure, launcher)
-            if failure.type.endswith("ProcessRaisedException"):
-                rank = child.rank if child is not None else by_local.get((launcher.host, _named(failure)))
-            else:
-                rank = _of_pool(carried, failure, [process for process in run.processes if process.host == launcher.host])
-            if rank is not None and carried is not None:  # torch 1.12 reports no pid
-                carried.at, carried.when, carried.rank = at, when, rank
-                by_rank[rank] = carried
-    return by_rank
-
-
-def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
-    """Return the exception whose traceback is text in another exception: in its message, or in that of its cause, as pools of Python do."""
-    from ddp_probe.reading import text
-
-    for said in filter(None, (failure.message, failure.cause_message)):
-        raised = [failed for failed in text.read(said.encode("utf-8", "replace").splitlines(keepends=True), launcher.file).failures if failed.type]
-        if raised:
-            return raised[-1]
-    return None
-
-
-def _of_pool(carried: Optional[Failed], failure: Failure, processes: List[LoggedProcess]) -> Optional[int]:
-    """Return the worker of a pool that raised it: the one that Ray names, else the only one that was in no call, or was in one if it lost another."""
-    workers = [process for process in processes if process.started.role == "promoted" and process.end is None and process.rank is not None]
-    named = _RAY.search(failure.message)
-    if named is not None:
-        workers = [process for process in workers if process.pid == int(named.group(1))]
-    elif carried is not None:
-        workers = [process for process in workers if _in_call(process) == bool(consequence(carried.text))]
-    return workers[0].rank if len(workers) == 1 else None
-
-
-def _in_call(process: LoggedProcess) -> bool:
-    """Tell whether the last thing that a process did was a call in which it waited for others, or lost one."""
-    kept = process.ledger
-    if kept is None:
-        return False
-    last = [kept.last.state] if kept.last is not None else []
-    return bool(set(last) & {"open", "raised"}) or any(phase.name == "backward" and phase.state in ("open", "raised") for phase in kept.phases)
-
-
-def _named(failure: Failure) -> int:
-    """Return the child that torch names in its message, or -1: a program that joins its children, like Lightning, does not report their ends."""
-    match = _WHO.search(failure.message)
-    return int(match.group(1)) if match else -1
-
-
-def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
-    """Return the exceptions from starting or joining the children, caught or not."""
-    calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
-    raised = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
-    if launcher.end is not None and launcher.end.failure is not None:
-        raised.append((launcher.end.failure, launcher.last_when, launcher.last_at))
-    return raised
-
-
-# Reads folds, which each host wrote from its files: together they are one run.
-
-
-def read_folds(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter) -> Tuple[List[LoggedProcess], int]:
-    """Return the processes of all folds, in the order that their files would have in one folder, and the launch that was asked for.
-
-    Each fold stands for a folder. One that cannot be read is noted, and the others are read.
-    """
-    unfolded: List[LoggedProcess] = []
-    launch, bad = 0, 0
-    run.read_at = 0.0
-    for path in paths:
-        try:
-            folded, processes = _unfolded(path, shared)
-        except UnusableError as exc:
-            bad += 1
-            if bad == len(paths):
-                raise
-            run.inventory.unreadable[path] = exc.why
-            continue
-        unfolded += processes
-        run.inventory.add(folded.inventory, path + "/")
-        run.read_at, launch = max(run.read_at, folded.made), max(launch, folded.launch)
-        meter.add(process_files.size(path))
-    run.folders += _sources(paths)
-    run.inventory.files.sort(key=os.path.basename)
-    return sorted(unfolded, key=lambda process: os.path.basename(process.file)), launch
-
-
-def _sources(paths: Sequence[str]) -> List[str]:
-    """Return the folder of the folds if all that it holds are read, else the folds."""
-    folders = {os.path.dirname(path) for path in paths}
-    if len(paths) < 2 or len(folders) > 1:
-        return list(paths)
-    folder = folders.pop()
-    there = glob.glob(os.path.join(glob.escape(folder), "*" + fold_file.SUFFIX))
-    return [folder or "."] if set(there) == set(paths) else list(paths)
-
-
-def _unfolded(path: str, shared: SharedParts) -> Tuple[HostFold, List[LoggedProcess]]:
-    try:
-        folded = host_fold.decode(fold_file.read(path))
-        return folded, host_fold.unfold(folded, shared, path + "/")
-    except OSError as exc:
-        raise UnusableError(what="%s cannot be read." % path, why=exc.strerror or str(exc), what_to_do="Check its permissions.") from exc
-    except InvalidFoldError as exc:
-        raise _not_usable(path, str(exc)) from exc
-
-
-def _not_usable(path: str, why: str) -> UnusableError:
-    return UnusableError(what="%s is not a usable fold." % path, why=why, what_to_do="Write it again on its host.")

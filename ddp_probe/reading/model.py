@@ -11,6 +11,7 @@ from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.whole_ledger import Ledger, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import say
 
 _WORD = re.compile(r"\w")
 
@@ -109,7 +110,14 @@ class LoggedProcess:
         if self._ledger is None and self.ledger_file:
             ledger = rank_ledger.read(self.ledger_file, self._ledger_bytes())
             if self.pid and ledger.pid and ledger.pid != self.pid:
-                ledger = RankLedger(ledger.path, "It was written by process %d, and the log beside it by process %d." % (ledger.pid, self.pid))
+                ledger = RankLedger(
+                    ledger.path,
+                    say(
+                        "It was written by process {writer}, and the log beside it by process {pid}.",
+                        writer=ledger.pid,
+                        pid=self.pid,
+                    ),
+                )
             self._ledger = ledger
 
     def hold_ledger(self, file: str, ledger: RankLedger) -> None:
@@ -272,7 +280,7 @@ class Failed:
         self.calls: List[LoggedCall[Any]] = []  # The watched calls that it passed through, innermost first.
         self.uncaught = False  # It was not caught.
         self.fatal = True  # The process did not survive it, or that is unknown.
-        self.consequence = ""  # If it only reports the failure of another process: "a peer is gone", "the launcher ended it".
+        self.consequence = ""  # If it only reports the failure of another process; see reading/failures.py.
 
     @property
     def text(self) -> str:

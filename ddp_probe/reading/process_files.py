@@ -268,9 +268,6 @@ def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter)
     return process
 
 
-# --- on several cores
-
-
 class _Part(NamedTuple):
     """What was read of some files."""
 

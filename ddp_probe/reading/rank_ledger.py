@@ -15,6 +15,8 @@ from ddp_probe.reading.whole_ledger import CallSum, Group, Ledger, LedgerSite, P
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.ledger_codec import RECORD, Values
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "flags", "site")
 _LAST = 64  # Among this many last records is the latest that the job itself made.
@@ -158,7 +160,8 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     try:
         reading = ledger_file.read(path) if data is None else ledger_file.Reading(data)
     except OSError as exc:
-        return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+        reason = quoted(exc.strerror or type(exc).__name__)
+        return RankLedger(path, say("The file cannot be read: {reason}.", reason=reason))
     full, texts, rows = whole_ledger.parse_rows(reading.data, path, reading.before, reading.left_out, steps.KEPT)
     head = full.header
     if head is None or head.version not in schema.READS:

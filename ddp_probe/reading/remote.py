@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple
 from ddp_probe.reading import find
 from ddp_probe.shared.errors import ProbeError, UnusableError
 from ddp_probe.shared.masks import mask
+from ddp_probe.wording.text import say
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]*://")
 _MAGIC = re.compile(r"[*?\[]")
@@ -70,7 +71,9 @@ def _bring(address: str, folder: str) -> List[str]:
             pairs += [(path, os.path.join(place, *inner), info) for path, inner, info in _files(system, match)]
         if not pairs:
             raise UnusableError(
-                what="No such file or folder: %s." % address, why="No file or pattern matches.", what_to_do="List the folder above it."
+                what=say("No such file or folder: {path}.", path=address),
+                why="No file or pattern matches.",
+                what_to_do="List the folder above it.",
             )
         logs = [match for match in matches if find.is_ours(match)]
         for parent in dict.fromkeys(map(posixpath.dirname, logs)):
@@ -126,7 +129,9 @@ def _system(address: str) -> Tuple[Any, str]:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # It has no types, and is not always installed.
     except ImportError as exc:
         raise UnusableError(
-            what="%s cannot be read." % address, why="fsspec is not installed.", what_to_do="pip install 'ddp-probe[remote]', or copy the files here."
+            what=say("{address} cannot be read.", address=address),
+            why="fsspec is not installed.",
+            what_to_do="pip install 'ddp-probe[remote]', or copy the files here.",
         ) from exc
     system, there = url_to_fs(address)
     return system, str(there)
@@ -142,7 +147,7 @@ def _explained(address: str) -> Iterator[None]:
     except Exception as exc:
         why = " ".join(str(exc).split())[:300] or type(exc).__name__
         raise UnusableError(
-            what="%s cannot be reached." % address,
+            what=say("{address} cannot be reached.", address=address),
             why="%s: %s" % (type(exc).__name__, why),
             what_to_do="Try it with fsspec alone, or copy the files here.",
         ) from exc

@@ -15,6 +15,8 @@ from ddp_probe.reading.steps import StepTimes
 from ddp_probe.shared import ledger_codec as codec
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_codec import LedgerBytes, NamedRow, Values
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
@@ -163,7 +165,8 @@ def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
     try:
         reading = ledger_file.read(name)
     except OSError as exc:
-        return Ledger(name, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+        reason = quoted(exc.strerror or type(exc).__name__)
+        return Ledger(name, problem=say("The file cannot be read: {reason}.", reason=reason))
     return parse(reading.data, name, reading.before, last, reading.left_out)
 
 
@@ -181,7 +184,7 @@ def parse_rows(
         if ledger_file.is_text(data):
             data, before = ledger_file.of_lines(data), None
     except ValueError as exc:
-        return Ledger(path, problem=str(exc)), {}, []
+        return Ledger(path, problem=exc.args[0]), {}, []
     if not codec.byte_order(data):
         return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty."), {}, []
     if len(data) < codec.HEADER.size:
@@ -189,7 +192,11 @@ def parse_rows(
     file = LedgerBytes(data, before)
     version = file.head["version"]
     if version not in schema.READS:
-        problem = "The ledger is of version %d; this ddp_probe reads versions up to %d." % (version, schema.VERSION)
+        problem = say(
+            "The ledger is of version {version}; this ddp_probe reads versions up to {newest}.",
+            version=version,
+            newest=schema.VERSION,
+        )
         return Ledger(path, _header(file.head, {}), problem=problem), {}, []
     texts = {number: _text(kind, text) for number, kind, text in file.texts()}
     rows, torn = file.ring(schema.RECORD_AREA)
@@ -200,7 +207,7 @@ def parse_rows(
         groups=[group for group in texts.values() if isinstance(group, Group)],
         phases=[_phase(place, row, texts) for place, row in file.table(schema.PHASE_AREA)],
         torn=torn,
-        problem="The last %d bytes of the file are missing." % missing if missing > 0 else "",
+        problem=say("The last {count} bytes of the file are missing.", count=missing) if missing > 0 else "",
         sums=list(_sums(file, texts)),
         steps=steps.read(file, most_steps),
         passes=[_pass(row, texts) for row in file.ring(schema.PASS_AREA)[0]],

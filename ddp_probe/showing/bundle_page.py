@@ -5,64 +5,90 @@ from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.reading.bundled import HeldFile, Manifest
 from ddp_probe.showing import safe
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, sentence
 from ddp_probe.showing.paint import STRONG, WARN
+from ddp_probe.wording.text import Text
+from ddp_probe.wording.text import say as text_of
+from ddp_probe.wording.words import counted, listed
 
 _NAMED = 3  # How many files are named if there are more than two more.
 _SHOWN = 12  # Rows of one part of the listing; --json has all of them.
 
 
-def lines(manifest: Manifest, kinds: Sequence["tuple[str, str, str]"], width: int) -> Iterator[StyledLine]:
+def lines(
+    manifest: Manifest,
+    kinds: Sequence["tuple[str, str, str]"],
+    width: int,
+    say: Language = ENGLISH,
+) -> Iterator[StyledLine]:
     """Yield the listing; each kind is its name, and what one and several files of it are called."""
-    yield from sentence("run %s: what the bundle holds" % (manifest.run or "without a name"), width, style=STRONG)
+    run = manifest.run or say("without a name")
+    yield from sentence(say("run %s: what the bundle holds") % run, width, style=STRONG)
     for kind, single, many in kinds:
         files = [file for file in manifest.files if file.kind == kind]
         if files:
-            yield from _kind(files, single if len(files) == 1 else many, width)
+            yield from _kind(files, single if len(files) == 1 else many, width, say)
     yield StyledLine("")
-    yield from _masked(manifest, width)
-    yield from _left_out(manifest, width)
+    yield from _masked(manifest, width, say)
+    yield from _left_out(manifest, width, say)
 
 
-def _kind(files: List[HeldFile], name: str, width: int) -> Iterator[StyledLine]:
-    yield from item("%d %s, %s: %s" % (len(files), name, size(sum(file.bytes for file in files)), _some([file.path for file in files])), width)
+def _kind(files: List[HeldFile], name: str, width: int, say: Language) -> Iterator[StyledLine]:
+    bytes_of_all = sum(file.bytes for file in files)
+    text = text_of(
+        "{count} {kind}, {size}: {names}",
+        count=len(files),
+        kind=text_of(name),
+        size=size(bytes_of_all),
+        names=_some([file.path for file in files]),
+    )
+    yield from item(say.text(text), width)
 
 
-def _masked(manifest: Manifest, width: int) -> Iterator[StyledLine]:
-    yield StyledLine("what was masked", STRONG)
-    for counts, when in ((manifest.masked, "for this bundle"), (manifest.already_masked, "by the probe, when it was written")):
+def _masked(manifest: Manifest, width: int, say: Language) -> Iterator[StyledLine]:
+    yield StyledLine(say("what was masked"), STRONG)
+    now, before = text_of("for this bundle"), text_of("by the probe, when it was written")
+    for counts, when in ((manifest.masked, now), (manifest.already_masked, before)):
         if not counts:
-            yield from item("nothing %s" % when, width)
+            yield from item(say.text(text_of("nothing {when}", when=when)), width)
         for place, count in _most(counts):
-            yield from item("%s in %s, %s" % ("1 value" if count == 1 else "%d values" % count, place, when), width)
+            values = text_of("{values} in {place}, {when}", values=counted(count, "value"), place=place, when=when)
+            yield from item(say.text(values), width)
         if len(counts) > _SHOWN:
-            yield from item("more in %d other places, %s; --json lists them" % (len(counts) - _SHOWN, when), width)
-    yield from item("names of users, hosts and folders are not masked", width)
+            more = len(counts) - _SHOWN
+            template = "more in {more} other places, {when}; --json lists them"
+            yield from item(say.text(text_of(template, more=more, when=when)), width)
+    yield from item(say("names of users, hosts and folders are not masked"), width)
 
 
-def _left_out(manifest: Manifest, width: int) -> Iterator[StyledLine]:
+def _left_out(manifest: Manifest, width: int, say: Language) -> Iterator[StyledLine]:
     cut = [file for file in manifest.files if file.bytes_left_out]
     if not (cut or manifest.left_out or manifest.unreadable):
         return
     yield StyledLine("")
-    yield StyledLine("what is not in it", WARN)
+    yield StyledLine(say("what is not in it"), WARN)
     for kind in dict.fromkeys(file.kind for file in cut):
         files = [file for file in cut if file.kind == kind]
-        what = "%s of %s: lines into which the report does not look" if kind == "source" else "%s from the middle of %s"
-        yield from item(what % (size(sum(file.bytes_left_out for file in files)), _some([file.path for file in files])), width)
+        template = "{size} from the middle of {names}"
+        if kind == "source":
+            template = "{size} of {names}: lines into which the report does not look"
+        bytes_of_all = sum(file.bytes_left_out for file in files)
+        text = text_of(template, size=size(bytes_of_all), names=_some([file.path for file in files]))
+        yield from item(say.text(text), width)
     reasons: Dict[str, List[str]] = {}
     for path, why in (*manifest.left_out.items(), *manifest.unreadable.items()):
         reasons.setdefault(why, []).append(path)
     for why, paths in list(reasons.items())[:_SHOWN]:
-        yield from item("%s: %s" % (_some(paths), why), width)
-    if len(reasons) > _SHOWN:
-        yield from item("%d more files; --json lists them" % sum(map(len, list(reasons.values())[_SHOWN:])), width)
+        yield from item(say.text(text_of("{names}: {why}", names=_some(paths), why=say(why))), width)
+    more = sum(map(len, list(reasons.values())[_SHOWN:]))
+    if more:
+        yield from item(say("%d more files; --json lists them") % more, width)
 
 
-def _some(paths: List[str]) -> str:
-    names = [os.path.basename(path) for path in paths]
-    count = len(names) if len(names) <= _NAMED + 2 else _NAMED
-    return ", ".join(safe.line(each, 80) for each in names[:count]) + (" and %d more" % (len(names) - count) if len(names) > count else "")
+def _some(paths: List[str]) -> Text:
+    names = [safe.line(os.path.basename(path), 80) for path in paths]
+    return listed(names, len(names) if len(names) <= _NAMED + 2 else _NAMED)
 
 
 def _most(counts: Dict[str, int]) -> List["tuple[str, int]"]:

@@ -11,9 +11,10 @@ from ddp_probe.reading import find
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import ProbeError
-from ddp_probe.showing import as_json, brief_form, forms, inventory, safe, terminal
+from ddp_probe.showing import as_json, brief_form, forms, inventory, language, safe, terminal
 from ddp_probe.showing.rank_state import rank_states
-from ddp_probe.wording.words import clock
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import clock, listed
 
 SHARE = 0.2  # Maximum share of one core.
 _PAUSE = 1.0  # Minimum seconds between two checks of the files.
@@ -51,7 +52,7 @@ def _newest(printer: "_Printer") -> str:
         try:
             return find.newest()
         except ProbeError:
-            printer.status("waiting for a run in %s" % os.path.abspath(find.root()))
+            printer.status(say("waiting for a run in {folder}", folder=os.path.abspath(find.root())))
             time.sleep(_PAUSE)
 
 
@@ -120,11 +121,18 @@ class _Printer:
     def status(self, text: str) -> None:
         """Show a line on a terminal's stderr, replacing the previous one."""
         if sys.stderr.isatty() and self._form == forms.TERMINAL:
-            sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(text)[:78]))
+            said = language.chosen(sys.stderr).text(text)
+            sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(said)[:78]))
             sys.stderr.flush()
 
 
-def _now(diagnosis: Diagnosis) -> str:
+def _now(diagnosis: Diagnosis) -> Text:
     run = diagnosis.run
-    counts = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(rank_states(run)).items())
-    return "%s  %s, %d lines; Ctrl-C ends" % (clock(time.time()), counts or "no rank yet", run.inventory.lines)
+    ends = inventory.ends(rank_states(run))
+    counts = listed([say("{count} {end}", count=len(ranks), end=say(end)) for end, ranks in ends.items()])
+    return say(
+        "{now}  {ranks}, {lines} lines; Ctrl-C ends",
+        now=clock(time.time()),
+        ranks=counts or say("no rank yet"),
+        lines=run.inventory.lines,
+    )

@@ -9,12 +9,12 @@ import importlib
 import io
 import os
 import stat
-import sys
 from typing import IO, Generator, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.whole_file import whole_file
-from ddp_probe.showing import safe
+from ddp_probe.showing.remark import remark
+from ddp_probe.wording.text import say
 
 TERMINAL, JSON, BRIEF, GITHUB, JUNIT = "terminal", "json", "brief", "github", "junit"
 
@@ -47,8 +47,11 @@ def refuse_to_follow(name: str) -> None:
     if not _form(name).follows:
         follow = ", ".join(form.name for form in FORMS if form.follows)
         raise UsageError(
-            "--follow cannot print the form %s, which is printed once, when the job has ended." % name,
-            "Leave out --follow, or choose one of these forms: %s." % follow,
+            say(
+                "--follow cannot print the form {form}, which is printed once, when the job has ended.",
+                form=name,
+            ),
+            say("Leave out --follow, or choose one of these forms: {forms}.", forms=follow),
         )
 
 
@@ -108,8 +111,11 @@ def refuse_files_to_follow(files: List[WrittenFile]) -> None:
     """Refuse to write what is drawn once, when the job has ended."""
     for file in files:
         raise UsageError(
-            "%s writes one file, and --follow prints while the job runs." % file.form.option,
-            "Leave out --follow, or run 'report %s FILE' again when the job has ended." % file.form.option,
+            say("{option} writes one file, and --follow prints while the job runs.", option=file.form.option),
+            say(
+                "Leave out --follow, or run 'report {option} FILE' again when the job has ended.",
+                option=file.form.option,
+            ),
         )
 
 
@@ -123,16 +129,20 @@ def refuse_files(files: List[WrittenFile]) -> None:
         except FileNotFoundError:
             folder = os.path.dirname(path)
             if not os.path.isdir(folder):
-                raise _unwritten(file, "There is not a folder %s." % folder) from None
+                raise _unwritten(file, say("There is not a folder {folder}.", folder=folder)) from None
             if not os.access(folder, os.W_OK | os.X_OK):
-                raise _unwritten(file, "The folder %s is not writable." % folder) from None
+                raise _unwritten(file, say("The folder {folder} is not writable.", folder=folder)) from None
             continue
         except OSError as exc:
             raise _unwritten(file, "%s." % exc.strerror) from exc
         if not stat.S_ISREG(status.st_mode):
-            raise _unwritten(file, "It is a folder." if stat.S_ISDIR(status.st_mode) else "It is not a regular file.")
+            raise _unwritten(
+                file,
+                say("It is a folder.") if stat.S_ISDIR(status.st_mode) else say("It is not a regular file."),
+            )
         if status.st_size and file.form.sign not in _head(path):
-            raise _unwritten(file, "It is there already, and 'report %s' has not written it." % file.form.option)
+            by = file.form.option
+            raise _unwritten(file, say("It is there already, and 'report {option}' has not written it.", option=by))
 
 
 def _need(form: FileForm) -> None:
@@ -141,9 +151,15 @@ def _need(form: FileForm) -> None:
             importlib.import_module(form.needs)
     except ImportError as exc:
         raise UnusableError(
-            what="report %s cannot write its file." % form.option,
-            why="%s is not installed; the other forms of the report do without it." % exc.name,
-            what_to_do="Install it where the logs are read: pip install 'ddp-probe[%s]'" % form.option.strip("-"),
+            what=say("report {option} cannot write its file.", option=form.option),
+            why=say(
+                "{package} is not installed; the other forms of the report do without it.",
+                package=exc.name,
+            ),
+            what_to_do=say(
+                "Install it where the logs are read: pip install 'ddp-probe[{extra}]'",
+                extra=form.option.strip("-"),
+            ),
         ) from exc
 
 
@@ -151,8 +167,12 @@ def write_files(files: List[WrittenFile], diagnosis: object) -> None:
     """Write the files, and say on stderr where each is and what to do with it."""
     for file in files:
         note = _write_file(file, importlib.import_module(file.form.module).chunks(diagnosis))
-        text = "Written: %s, %s%s; %s." % (file.path, _size(_place(file)), "; %s" % note if note else "", file.form.then)
-        sys.stderr.write(safe.line(text) + "\n")
+        about = say("; {note}", note=note) if note else ""
+        template = "Written: {path}, {size}{about}; {then}."
+        remark(
+            say(template, path=file.path, size=_size(_place(file)), about=about, then=say(file.form.then)),
+            by="",
+        )
 
 
 def _write_file(file: WrittenFile, chunks: Chunks) -> str:
@@ -204,4 +224,8 @@ def _size(path: str) -> str:
 
 
 def _unwritten(file: WrittenFile, why: str) -> UnusableError:
-    return UnusableError(what="%s %s cannot be written." % (file.form.option, file.path), why=why, what_to_do="Name another file.")
+    return UnusableError(
+        what=say("{option} {path} cannot be written.", option=file.form.option, path=file.path),
+        why=why,
+        what_to_do="Name another file.",
+    )

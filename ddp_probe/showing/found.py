@@ -132,9 +132,6 @@ def weaker(finding: Finding, diagnosis: Diagnosis, say: Language = ENGLISH) -> s
     return weaker + (say(" A run with DDP_PROBE=1 would add %s.") % ", ".join(rule.needs) if rule is not None and rule.needs else "")
 
 
-# --- the evidence
-
-
 class EvidenceGroup(NamedTuple):
     """What several lines of the logs show in common."""
 

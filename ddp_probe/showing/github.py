@@ -4,7 +4,6 @@ The runner takes each line that begins with two colons as a command, so no line 
 for a step, and at most 4096 characters of one (_maxCountPerIssueType and _maxIssueMessageLength in actions/runner).
 """
 
-import html
 import os
 import sys
 from typing import Iterator, List, NamedTuple, Sequence
@@ -13,8 +12,9 @@ from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Undecided
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import brief_form, safe, source, terminal
+from ddp_probe.showing import brief_form, safe, source
 from ddp_probe.showing.brief_form import questions
+from ddp_probe.showing.github_summary import append_summary
 from ddp_probe.wording.words import named
 
 SHOWN = 10  # Annotations of one level that GitHub shows for a step.
@@ -122,33 +122,3 @@ def _data(text: str) -> str:
 def _property(text: str) -> str:
     """Escape a property as the toolkit of GitHub does: a colon or a comma would end it."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-# The report on the summary page of a step of GitHub Actions, which reads Markdown from the file that GITHUB_STEP_SUMMARY names.
-#
-# The report is one block of preformatted text, in which GitHub reads neither Markdown nor mentions; with its angle brackets and ampersands escaped,
-# nothing of a log can end that block.
-
-VARIABLE = "GITHUB_STEP_SUMMARY"
-_WIDTH = 100
-_WHOLE = 150_000  # Characters: GitHub drops the whole summary of a step beyond 1 MiB, and a character takes at most six bytes.
-
-
-def append_summary(diagnosis: Diagnosis) -> None:
-    """Append the report to the file that the variable names, if it is set. A file that cannot be written is reported on stderr."""
-    path = os.environ.get(VARIABLE)
-    if not path:
-        return
-    try:
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(summary_text(diagnosis))
-    except OSError as exc:
-        sys.stderr.write("%s is not written: %s: %s\n" % (VARIABLE, safe.line(path), exc.strerror))
-
-
-def summary_text(diagnosis: Diagnosis) -> str:
-    """Return the report as Markdown."""
-    report = "\n".join(safe.line(line.text) for line in terminal.lines(diagnosis, _WIDTH))
-    left = len(report) - _WHOLE
-    shown = report if left <= 0 else "%s\n... and %d more characters" % (report[:_WHOLE], left)
-    return "### ddp_probe: %s\n\n<pre>\n%s\n</pre>\n\n" % (diagnosis.verdict, html.escape(shown))

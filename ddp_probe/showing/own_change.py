@@ -106,9 +106,6 @@ def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
     return [*lines[:first], *changed.split("\n"), *lines[last + 1 :]]
 
 
-# --- the edits
-
-
 def _exact(lines: List[str], edit: Union[change.Swapped, change.Added]) -> Optional[List[str]]:
     row = edit.site.line - 1 if edit.site is not None else -1
     if not 0 <= row < len(lines):

@@ -6,7 +6,8 @@ from ddp_probe.judging.nevertheless import changed
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.words import named
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.words import at, named, quoted
 
 
 class Made(NamedTuple):
@@ -38,14 +39,22 @@ def made(run: Run) -> List[Made]:
     return list(changes.values())
 
 
-def sentences(run: Run) -> List[str]:
+def sentences(run: Run) -> List[Text]:
     """Return a sentence for each change."""
     return [_sentence(change) for change in made(run)]
 
 
-def _sentence(change: Made) -> str:
-    who = named(sorted(change.ranks)) if change.ranks else "the process"
-    where = " at %s:%d" % (change.site.file, change.site.line) if change.site is not None else ""
+def _sentence(change: Made) -> Text:
+    who = named(sorted(change.ranks)) if change.ranks else say("the process")
+    because = quoted(change.because)
     if not change.applied:
-        return "%s did nothing on %s%s: %s." % (change.remedy, who, where, change.because)
-    return "%s on %s%s: %s, because %s." % (change.remedy, who, where, changed(change.before, change.after), change.because)
+        template = "{remedy} did nothing on {who}{where}: {because}."
+        return say(template, remedy=change.remedy, who=who, where=at(change.site), because=because)
+    return say(
+        "{remedy} on {who}{where}: {change}, because {because}.",
+        remedy=change.remedy,
+        who=who,
+        where=at(change.site),
+        change=changed(change.before, change.after),
+        because=because,
+    )

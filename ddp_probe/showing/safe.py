@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.shared.masks import mask
+from ddp_probe.showing.language import Language
 
 # Control and format characters (escapes, bidirectional overrides, zero-width), line separators, surrogates, and private-use characters.
 _HARMFUL = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -35,11 +36,12 @@ def visible(text: str) -> str:
     return _marks("".join(_shown(char) for char in text))
 
 
-def error(exc: ProbeError, shown: Callable[[str], str] = visible) -> str:
-    """Return an error as it is printed. A name in it may hold an escape sequence, or a line break: a collector would take what follows for a line."""
-    copy = type(exc).__new__(type(exc))
-    copy.what, copy.why, copy.what_to_do = map(shown, (exc.what, exc.why, exc.what_to_do))
-    return str(copy)
+def error(exc: ProbeError, say: Language, shown: Callable[[str], str] = visible) -> str:
+    """Return an error as it is printed, in the reader's language.
+
+    A name in it may hold an escape sequence, or a line break: a collector would take what follows for a line.
+    """
+    return say(exc.form) % tuple(shown(say.text(part)) for part in exc.parts())
 
 
 masked = functools.lru_cache(maxsize=4096)(mask)  # A page says the same of many ranks.

@@ -1,5 +1,6 @@
 """The spans of one process over time: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
 
+from functools import lru_cache
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.ledgers import as_site
@@ -11,6 +12,7 @@ from ddp_probe.reading.whole_ledger import Ledger, Phase, Record
 from ddp_probe.shared import ledger_schema, schema
 from ddp_probe.shared.ledger_codec import RECORD, Values
 from ddp_probe.shared.schema import Site
+from ddp_probe.wording.text import Text, joined, say
 
 START, INIT, LOAD, WRAP, SAVE, PHASE, COLLECTIVE, DEVICE, HANG = "start", "init", "load", "wrap", "save", "phase", "collective", "device", "hang"
 KINDS = (START, INIT, DEVICE, WRAP, LOAD, SAVE, PHASE, COLLECTIVE, HANG)
@@ -207,7 +209,7 @@ def _phase(phase: Phase, part: LedgerExtract, seen: float) -> TimeSpan:
     begin = part.when(phase.entered_ns)
     end = seen if phase.is_open else part.when(phase.left_ns)
     failed = phase.state == "raised" and phase.name != _END_OF_DATA
-    detail = "the latest of %d" % phase.times if phase.times > 1 else ""
+    detail = say("the latest of {count}", count=phase.times) if phase.times > 1 else ""
     return TimeSpan(begin, max(begin, end), not phase.is_open, PHASE, phase.name, as_site(phase.site), None, failed, False, phase.times, detail)
 
 
@@ -221,17 +223,33 @@ def _collective(record: Record, part: LedgerExtract, seen: float) -> TimeSpan:
     return TimeSpan(begin, max(begin, end), is_left, COLLECTIVE, name, site, None, failed, False, record.seq, _described(record, is_left))
 
 
-def _described(record: Record, is_left: bool) -> str:
+def _described(record: Record, is_left: bool) -> Text:
     """Return what was sent, in which group, and how asynchronous work went."""
     group = record.group
-    parts = [
-        "%d elements of %s" % (record.elements, record.dtype) if record.elements else "",
-        "peer or root %d" % record.peer if record.peer >= 0 else "",
-        "group %s of ranks %s" % (group.description or group.name or group.id, group.ranks) if group is not None else "",
-        "asynchronous" if record.is_async else "",
-        "nobody has waited for it" if record.is_open and is_left else "its work was thrown away" if record.state == "dropped" else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    name, ranks = "", ""
+    if group is not None:
+        name, ranks = str(group.description or group.name or group.id), str(group.ranks)
+    how = "asynchronous" if record.is_async else ""
+    went = ""
+    if record.is_open and is_left:
+        went = "nobody has waited for it"
+    elif record.state == "dropped":
+        went = "its work was thrown away"
+    return _in_words(record.elements, record.dtype, record.peer, name, ranks, how, went)
+
+
+@lru_cache(maxsize=4096)
+def _in_words(elements: int, dtype: str, peer: int, group: str, ranks: str, how: str, went: str) -> Text:
+    """Return the description; most calls of a job are like others."""
+    parts: List[Text] = []
+    if elements:
+        parts.append(say("{count} elements of {dtype}", count=elements, dtype=dtype))
+    if peer >= 0:
+        parts.append(say("peer or root {rank}", rank=peer))
+    if group:
+        parts.append(say("group {name} of ranks {ranks}", name=group, ranks=ranks))
+    parts += [say(text) for text in (how, went) if text]
+    return joined(parts, by=", ")
 
 
 def of_hangs(process: LoggedProcess, seen: float) -> Iterator[TimeSpan]:
@@ -261,8 +279,9 @@ def _hang(call: "LoggedCall[Any]", begin: float, end: float, *, ended: bool) -> 
     event, name, detail, number = call.begin, "hang", "", 0
     if isinstance(event, schema.HangSuspected):
         number = event.number or 0
-        name = ("hang in %s %s" % (event.operation, event.number or "")).rstrip() if event.operation else "hang"
-        detail = "during %s" % event.during if event.during else ""
+        if event.operation:
+            name = ("hang in %s %s" % (event.operation, event.number or "")).rstrip()
+        detail = say("during {what}", what=event.during) if event.during else ""
     return TimeSpan(begin, max(begin, end), ended, HANG, name, call.site, call.at, False, False, number, detail)
 
 

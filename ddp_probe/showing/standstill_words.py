@@ -11,7 +11,7 @@ from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, safe
 from ddp_probe.showing.paths import Paths
-from ddp_probe.wording.text import about
+from ddp_probe.wording.text import about, say
 from ddp_probe.wording.words import listed, named
 
 _WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
@@ -43,7 +43,13 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
 def _note(finding: Finding) -> str:
     """Say calmly what is known to take long and may still end."""
-    text = "%s %s [%s] note: %s Nothing is wrong if that takes so long." % (finding.id, finding.slug, named(finding.ranks), finding.verdict)
+    text = say(
+        "{id} {slug} [{who}] note: {verdict} Nothing is wrong if that takes so long.",
+        id=finding.id,
+        slug=finding.slug,
+        who=named(finding.ranks),
+        verdict=finding.verdict,
+    )
     return safe.line(text, brief_form.LONGEST)
 
 
@@ -57,4 +63,6 @@ def _places(run: Run) -> str:
         ranks_of.setdefault(standing.where(), []).append(rank)
     places = sorted(ranks_of.items(), key=lambda pair: -len(pair[1]))
     parts = ["%s %s" % (named(ranks), about(where, ranks=named(ranks))) for where, ranks in places]
-    return listed(parts, _PLACES) + (", and no rank is missing there" if len(ranks_of) == 1 and not run.missing else "")
+    if len(ranks_of) == 1 and not run.missing:
+        return say("{places}, and no rank is missing there", places=listed(parts, _PLACES))
+    return listed(parts, _PLACES)

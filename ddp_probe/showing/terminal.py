@@ -84,5 +84,5 @@ def _remedies(run: Run, width: int, paths: Paths, say: Language) -> Iterator[Sty
         yield StyledLine("")
         yield StyledLine(say("what DDP_PROBE_FIX did"), STRONG)
     for text in texts[:_REASONS]:
-        yield from item(paths(text), width)
+        yield from item(paths(text, say), width)
     yield from more(len(texts) - _REASONS, say)

@@ -1,24 +1,16 @@
 """Shows looks at a running job: as a table, which in a terminal is renewed, and as JSON."""
 
-import json
 import os
-import shutil
-import sys
-import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-import msgspec
-
-from ddp_probe.shared.schema import CardLoad, CardsState
-from ddp_probe.shared.whole_file import whole_file
-from ddp_probe.showing import paint, ranks_table, safe
+from ddp_probe.showing import ranks_table, safe
 from ddp_probe.showing.event_line import cut
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.position import NO_LEDGER, RUNNING, Position
-from ddp_probe.showing.watch.watch_look import LiveView, Look
+from ddp_probe.showing.watch.watch_look import Look
 from ddp_probe.standing.lateness import Waited
 from ddp_probe.wording.text import about
 from ddp_probe.wording.words import clock, named, size
@@ -193,172 +185,3 @@ def duration(seconds: float) -> str:
         return "%ds" % seconds
     minutes = int(seconds // 60)
     return "%dm%02ds" % (minutes, seconds % 60) if minutes < 60 else "%dh%02dm" % divmod(minutes, 60)
-
-
-# Prints what the vendor's tool says of the cards, below the table of `watch --cards`.
-
-_LINES = 16
-
-
-def card_lines(state: CardsState, width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
-    """Yield a line for each card, or what the tool printed if that is not known as data."""
-    if state.problem:
-        yield StyledLine(cut(safe.line(state.problem), width), WARN)
-    if state.cards:
-        head, *texts = columns(
-            [tuple(say(word) for word in ("card", "load", "memory", "heat", "processes", "state")), *map(_card_cells, state.cards)]
-        )
-        yield StyledLine(cut("%s  (%s)" % (head, state.tool), width), STRONG)
-        for card, text in zip(state.cards, texts):
-            yield StyledLine(cut(text, width), WARN if _trouble(card) else "")
-    else:
-        for text in state.text.splitlines()[:_LINES]:
-            yield StyledLine(cut(safe.line(text), width), QUIET)
-
-
-def _card_cells(card: CardLoad) -> Tuple[str, ...]:
-    held = "-" if card.memory is None else size(card.memory)
-    there = "" if card.memory_total is None else " of " + size(card.memory_total)
-    return (
-        str(card.index),
-        "-" if card.utilisation is None else "%.0f %%" % card.utilisation,
-        held + there,
-        "-" if card.temperature is None else "%.0f °C" % card.temperature,
-        " ".join(card.processes) or "-",
-        _trouble(card) or "-",
-    )
-
-
-def _trouble(card: CardLoad) -> str:
-    reasons = [reason for reason in card.throttled if reason != "power_cap"]
-    reasons += ["%d ECC errors" % card.ecc] if card.ecc else []
-    return safe.line(", ".join(reasons + ([card.health] if card.health else [])))
-
-
-# Shows looks at a running job one after another: in a terminal, each replaces the previous one.
-
-_SHARE = 0.2  # Maximum share of one core.
-_OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.
-
-
-def redraws() -> bool:
-    """Return whether stdout is a terminal that can be redrawn."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]], say: Language) -> int:
-    """Look until the job has ended, or until Ctrl-C, as for each command; the last table stays on the screen."""
-    drawn = 0
-    while True:
-        began = time.process_time()
-        look = live.look()
-        drawn = _draw([*table_lines(look, run, _width(), _rows(), say), *below(_width())], drawn)
-        if look.over:
-            return 0
-        time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))
-
-
-def _draw(page: List[StyledLine], drawn: int) -> int:
-    """Write the page over the previous one, in one piece, so that Ctrl-C cannot interrupt it; return how many lines it has."""
-    back = "\x1b[%dA\r\x1b[J" % drawn if drawn else ""
-    sys.stdout.write(back + paint.text(page, sys.stdout))
-    sys.stdout.flush()
-    return len(page)
-
-
-def _width() -> int:
-    return max(40, paint.width())
-
-
-def _rows() -> int:
-    """Return how many rows the terminal has room for: what has left the screen cannot be redrawn."""
-    return max(3, min(ROWS, shutil.get_terminal_size((80, 40)).lines - _OTHER_LINES))
-
-
-# One look at a running job as one JSON object; `watch --help` describes its fields.
-
-
-def as_json(look: Look, run: str, cards: Optional[CardsState] = None) -> str:
-    """Return the object."""
-    return json.dumps(
-        {
-            "run": run,
-            "time": look.when,
-            "over": look.over,
-            "ranks": [_rank_object(each, look) for each in look.ranks],
-            "absent": look.absent,
-            "problems": look.problems,
-            **({} if cards is None else {"cards": msgspec.to_builtins(cards)}),
-        }
-    )
-
-
-def _rank_object(position: Position, look: Look) -> Dict[str, Any]:
-    site, group, waited = position.site, position.group, look.waited.get(position.rank)
-    return {
-        "rank": position.rank,
-        "host": position.host,
-        "pid": position.pid,
-        "state": position.state,
-        "phase": position.phase or None,
-        "step": position.step,
-        "call": position.op or None,
-        "number": position.number,
-        "in_call": position.waits,
-        "peer": position.peer if position.peer >= 0 else None,
-        "group": None if group is None else {"id": group.id, "size": group.size, "ranks": group.ranks},
-        "seconds": round(position.seconds, 3),
-        "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
-        "steps_per_second": _rounded(look.speed.get(position.rank)),
-        "memory": look.memory.get(position.rank),
-        "waited": _rounded(waited.share) if waited is not None else None,
-        "waited_of": round(waited.seconds, 3) if waited is not None else None,
-        "stands_out": look.outliers.get(position.rank),
-    }
-
-
-def _rounded(speed: Optional[float]) -> Optional[float]:
-    return None if speed is None else round(speed, 4)
-
-
-# The same look as metrics, for the textfile collector of node_exporter.
-
-_METRICS = (
-    ("ddp_probe_rank_steps_total", "counter", "Backward passes that the rank has entered."),
-    ("ddp_probe_rank_moved_timestamp_seconds", "gauge", "When the rank entered what it is in, or left its last call."),
-    ("ddp_probe_rank_stands_out", "gauge", "1 if watch would mark the rank: the report would name it, or it is last step after step."),
-    ("ddp_probe_rank_state", "gauge", "1 for the state that the rank is in: running, ended, failed, gone, stopped and others."),
-)
-
-
-def as_metrics(look: Look, run: str) -> str:
-    """Return the text form of Prometheus."""
-    lines: List[str] = []
-    for number, (name, kind, help_text) in enumerate(_METRICS):
-        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s %s" % (name, kind)]
-        for each in look.ranks:
-            state = {"state": each.state or "running"} if name.endswith("state") else {}
-            value = (each.step, look.when - each.seconds, int(each.rank in look.outliers), 1)[number]
-            lines.append("%s{%s} %s" % (name, _labels({"run": run, "rank": str(each.rank), "host": each.host, **state}), _exact(value)))
-    for name, found, help_text in (
-        ("ddp_probe_look_timestamp_seconds", look.when, "When watch looked last."),
-        ("ddp_probe_ranks_absent", len(look.absent), "Ranks of the job without a ledger here."),
-        ("ddp_probe_over", int(look.over), "1 if all processes of the run have ended."),
-    ):
-        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s gauge" % name, "%s{%s} %s" % (name, _labels({"run": run}), _exact(found))]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(named: Dict[str, str]) -> str:
-    texts = {name: safe.line(text).replace("\\", "\\\\").replace('"', '\\"') for name, text in named.items()}
-    return ",".join('%s="%s"' % pair for pair in texts.items())
-
-
-def _exact(number: float) -> str:
-    return "%d" % number if isinstance(number, int) else "%.3f" % number
-
-
-def write_metrics(path: str, text: str) -> None:
-    """Replace the file as a whole, readable by the collector's user as the umask allows: it reads whenever it likes."""
-    with whole_file(path) as file:
-        file.write(text.encode("utf-8"))

@@ -122,9 +122,6 @@ def differing(standings: LedgerStandings) -> Optional[Split]:
     return min(_differences(standings), key=lambda each: each.when, default=None)
 
 
-# --- other calls at one number
-
-
 def signature(call: Optional[LedgerCall], strict: bool = True) -> Optional[Tuple[object, ...]]:
     """Return what has to be the same on all ranks; None if it is not known."""
     if call is None or (call.tensors and not call.dtype):
@@ -211,9 +208,6 @@ def _entered(standing: LedgerStanding, group: str, number: int) -> float:
     return standing.wall(found.entered_ns) if found is not None else standing.since()
 
 
-# --- a process that does not run
-
-
 def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split]:
     """Return the ranks that do not run, if others wait: it does not matter what for."""
     waiting = [
@@ -232,9 +226,6 @@ def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split
         inside.group if inside is not None else None, number, here, sorted(there), [], len(standings.ranks), "" if inside is not None else BACKWARD
     )
     return _made(stall, HALTED, sorted(there), sorted(there))
-
-
-# --- a call that some do not come to
 
 
 def stalled(standings: LedgerStandings) -> Optional[Split]:

@@ -10,17 +10,30 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import ddp_probe
 from ddp_probe.doctor import check, checks
 from ddp_probe.judging import rule, rules
+from ddp_probe.shared.errors import ProbeError, UsageError
 from ddp_probe.showing import brief_form, catalogue, language, rank_state, ranks_table, rule_page
 from ddp_probe.showing.html.page_words import WORDS
 
 _PACKAGE = Path(ddp_probe.__file__).parent
+_KINDS_OF_ERROR = {
+    "ProbeError",
+    "UnusableError",
+    "UsageError",
+    "NoRunError",
+    "NotGatheredError",
+    "InvalidFoldError",
+    "_HostileError",
+}
 _OTHERS = {"starting", ", "}
 _ENDS = {rank_state.ENDED, rank_state.RUNNING, rank_state.NO_END, rank_state.NO_FILE, "failed", "killed", "stopped", "exit"}
 _PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
 _TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")
 _PATTERN = re.compile(r"\\|\(\?|\{\d|%[sdr]")  # Of a regular expression, or of another form.
-_PAGES, _RUNS = ("showing", "cli"), ("judging", "standing", "reading", "doctor", "checkpoints", "wording")
+_PAGES = ("showing", "cli", "moving", "attaching")
+_RUNS = ("judging", "standing", "reading", "doctor", "checkpoints", "wording")
 """The rooms that ask for labels, and those that make texts of a run, a host or a checkpoint."""
+_ERRORS = ("api.py", "activation/installer")
+"""What says nothing but errors."""
 
 
 def texts() -> Iterator[Tuple[Any, str]]:
@@ -38,7 +51,27 @@ def messages() -> Dict[str, str]:
         found.setdefault(label, "a page")
     for template, file in templates():
         found.setdefault(template, file)
+    for text, file in errors():
+        found.setdefault(text, file)
     return found
+
+
+def errors() -> Iterator[Tuple[str, str]]:
+    """Yield the finished texts of errors, and the forms in which errors are printed."""
+    yield from ((form, "shared/errors.py") for form in (ProbeError.form, UsageError.form))
+    for path in _files((*_ERRORS, *_PAGES, *_RUNS)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+            if name in _KINDS_OF_ERROR:
+                for text in _whole_arguments(node):
+                    yield text, path.relative_to(_PACKAGE).as_posix()
+
+
+def _whole_arguments(call: ast.Call) -> Iterator[str]:
+    for part in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for text in _constants(part) if isinstance(part, (ast.Constant, ast.IfExp)) else []:
+            if text:
+                yield text
 
 
 def labels() -> Set[str]:
@@ -49,7 +82,7 @@ def labels() -> Set[str]:
 def templates() -> Iterator[Tuple[str, str]]:
     """Yield the templates of what runs are told with, each with its file: of say(), of tables, and of a rule's Printed."""
     yield from _said(_RUNS)
-    for path in _files(_RUNS):
+    for path in _files((*_RUNS, "cli", "moving", "attaching")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         parts = {id(part) for node in ast.walk(tree) for part in _not_whole(node)}
         for node in ast.walk(tree):
@@ -69,13 +102,16 @@ def _said(rooms: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:
 
 
 def _files(rooms: Tuple[str, ...]) -> List[Path]:
-    return [path for room in rooms for path in sorted((_PACKAGE / room).rglob("*.py"))]
+    files: List[Path] = []
+    for room in rooms:
+        files += [_PACKAGE / room] if room.endswith(".py") else sorted((_PACKAGE / room).rglob("*.py"))
+    return files
 
 
 def _texts_of(call: ast.Call) -> List[str]:
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     of = getattr(getattr(call.func, "value", None), "id", "")
-    if name in ("say", "translate") and not isinstance(call.args[0], ast.Subscript):
+    if name in ("say", "text_of", "translate") and not isinstance(call.args[0], ast.Subscript):
         return _constants(call.args[0])
     if name == "counted" and of == "say":
         return ["%d " + word for word in _constants(call.args[1])]

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List
 import pytest
 
 from ddp_probe.attaching import look, proc, py_spy, ranks
+from ddp_probe.attaching.privileges import refusal
 from ddp_probe.attaching.ranks import Job
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import proc_files
@@ -252,7 +253,7 @@ def test_says_why_it_may_not_look(monkeypatch, uid: int, owner: int, privileges:
     monkeypatch.setattr(proc_files, "owner", lambda _: owner)
     monkeypatch.setattr(proc, "privileges", lambda: privileges)
     monkeypatch.setattr(proc_files, "text", lambda path: scope + "\n" if path.endswith("ptrace_scope") else "")
-    said, command = py_spy.refusal(_SELF)
+    said, command = refusal(_SELF)
     assert why in said
     assert allow in command
 

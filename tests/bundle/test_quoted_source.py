@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ddp_probe.moving.bundle import make
+from ddp_probe.moving.bundle import thinned_source
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _SOURCE = '''\
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 def test_other_functions_are_empty_lines() -> None:
     """What stays are imports, the function of the line, and each function that calls it, at the numbers that they had."""
-    shown = make.thinned(_SOURCE, {23}).splitlines()
+    shown = thinned_source.thinned(_SOURCE, {23}).splitlines()
     assert len(shown) == len(_SOURCE.splitlines())
     kept = {number: line for number, line in enumerate(shown, 1) if line}
     assert all(_SOURCE.splitlines()[number - 1] == line for number, line in kept.items())
@@ -56,7 +56,7 @@ def test_other_functions_are_empty_lines() -> None:
 def test_of_a_class_the_method() -> None:
     """Of a class the header and the method of the line stay."""
     text = _SOURCE.replace("    def forward", "\n" * 9 + "    def forward")
-    shown = make.thinned(text, {22})
+    shown = thinned_source.thinned(text, {22})
     assert "class Net" in shown
     assert "def forward" in shown
     assert "42" not in shown
@@ -64,7 +64,7 @@ def test_of_a_class_the_method() -> None:
 
 def test_text_that_is_not_python() -> None:
     """A file that cannot be parsed stays as it is: the report shows lines of it."""
-    assert make.thinned("def (:\n" * 9, {2}) == "def (:\n" * 9
+    assert thinned_source.thinned("def (:\n" * 9, {2}) == "def (:\n" * 9
 
 
 def test_listing_says_what_was_taken_out(tmp_path: Path, bundle: Any, contents: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import pytest
 from corpus_table import CORPUS, truth
 
-from ddp_probe.checkpoints import fill
+from ddp_probe.checkpoints import weights_only
 from ddp_probe.checkpoints.judge_path import judge
 from ddp_probe.checkpoints.judged import BROKEN, WHOLE, Judged
 
@@ -144,6 +144,6 @@ def test_the_list_of_weights_only_is_torchs(asked: Dict[str, Any], new: bool) ->
     """The names and opcodes that we say weights_only accepts are those of the installed torch, and those that importing torch registers."""
     if not new:
         pytest.skip("this torch has no weights_only")
-    assert sorted(fill.DEFAULT) == asked["default"]
-    assert sorted(fill.REGISTERED) == asked["registered"]
-    assert sorted(fill.opcodes()) == asked["opcodes"]
+    assert sorted(weights_only.DEFAULT) == asked["default"]
+    assert sorted(weights_only.REGISTERED) == asked["registered"]
+    assert sorted(weights_only.opcodes()) == asked["opcodes"]

@@ -9,7 +9,8 @@ from ddp_probe.doctor.host import Host, Request
 from ddp_probe.doctor.host_meeting import made_of
 from ddp_probe.doctor.live_ranks import LivePlan
 from ddp_probe.shared.accelerators import by_device_type
-from ddp_probe.showing.doctor_page import host_lines, of_hosts
+from ddp_probe.showing.doctor_page import of_hosts
+from ddp_probe.showing.hosts_table import host_lines
 
 
 def _said(name, identity, failed=False):

@@ -14,7 +14,7 @@ from test_jobs_live import Run, start
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing import watch_page
+from ddp_probe.showing import watch_json
 from ddp_probe.showing.watch.watch_look import LiveView
 
 _PROGRAM = Path(__file__).parent / "programs" / "four_mistakes.py"
@@ -63,7 +63,7 @@ def _reported(folder: str) -> Tuple[List[int], Set[int]]:
 
 
 def _watched(folder: str) -> List[int]:
-    found = json.loads(watch_page.as_json(LiveView([folder]).look(), "run"))
+    found = json.loads(watch_json.as_json(LiveView([folder]).look(), "run"))
     return [row["rank"] for row in found["ranks"] if row["stands_out"]] + found["absent"]
 
 

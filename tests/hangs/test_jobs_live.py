@@ -16,7 +16,7 @@ from registry import FOLDER, JOBS, Job, label, shell, stack
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing import watch_page
+from ddp_probe.showing import watch_json
 from ddp_probe.showing.watch.watch_look import LiveView
 from ddp_probe.wording.words import named
 
@@ -195,7 +195,7 @@ def _reported(folder: str) -> Tuple[List[int], str]:
 
 def _watched(folder: str) -> Tuple[List[int], Dict[int, str]]:
     """Return who stands out, and at which line each rank is."""
-    found = json.loads(watch_page.as_json(LiveView([folder]).look(), "run"))
+    found = json.loads(watch_json.as_json(LiveView([folder]).look(), "run"))
     sites = {row["rank"]: "%s:%d" % (Path(row["site"]["file"]).name, row["site"]["line"]) for row in found["ranks"] if row["site"]}
     return [row["rank"] for row in found["ranks"] if row["stands_out"]] + found["absent"], sites
 

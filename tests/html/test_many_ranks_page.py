@@ -11,7 +11,7 @@ from page_reader import PageReader
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing.html import html_page, lanes, waits
+from ddp_probe.showing.html import html_page, lanes, placed_spans, waits
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.timeline import HANG, Span
 
@@ -75,7 +75,7 @@ def test_short_calls_become_one_bar_and_others_stay() -> None:
     """Of twenty thousand calls some hundred bars are left, and what failed, never ended or is guilty is one of its own."""
     spans = [_span(number, number + 0.5) for number in range(20_000)]
     special = [_span(7.6, 7.7, failed=True), _span(9_000.6, 20_000.0, ended=False), _span(9.6, 9.7, guilty=True)]
-    found = lanes.placed([*spans, *special], 200, 20_000.0)
+    found = placed_spans.placed([*spans, *special], 200, 20_000.0)
     assert len(found) <= 210
     assert sum(one.size for one in found) == len(spans) + len(special)
     assert {one.span for one in found if one.size == 1} >= set(special)
@@ -84,7 +84,7 @@ def test_short_calls_become_one_bar_and_others_stay() -> None:
 def test_a_call_lies_below_the_one_that_it_is_in() -> None:
     """What begins while another one lasts is below it, a time in which nothing moved is below both, and what follows is in the first row again."""
     outer, inner, after, still = _span(0, 10), _span(2, 3), _span(11, 12), _span(1, 9, kind=HANG)
-    found = {one.span: one.row for one in lanes.placed([outer, inner, after, still], 10, 12.0)}
+    found = {one.span: one.row for one in placed_spans.placed([outer, inner, after, still], 10, 12.0)}
     assert (found[outer], found[inner], found[still], found[after]) == (0, 1, 2, 0)
 
 

@@ -13,7 +13,8 @@ LABELS = language.CHINESE.translations
 ASKED = translations.labels()
 PRINTF_PLACE = re.compile(r"%(?:\.\d)?[a-z]")  # These are filled in by position.
 NAMED_PLACE = re.compile(r"\{\w+(?::\w+)?\}")
-NOT_CHINESE = {"ranks", "Rank", "Ranks", "Rank %s:", "%d x %s", " on %s"}  # A rank stays a rank; a host or a rank follows a comma.
+A_RANK = {"ranks", "Rank", "Ranks", "Rank %s:", "rank {ranks}", "ranks {ranks}"}  # A rank stays a rank.
+NOT_CHINESE = {*A_RANK, "%d x %s", " on %s"}  # A host or a rank follows a comma.
 PUNCTUATION = {", ", "; ", ": ", "."}
 
 

@@ -10,12 +10,40 @@ import pytest
 import ddp_probe
 
 PACKAGE = Path(ddp_probe.__file__).parent
-ROOMS = ("judging", "standing", "doctor")
+ROOMS = ("judging", "standing", "doctor", "reading", "checkpoints", "moving", "attaching", "showing", "cli")
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
 # Of a regular expression, a command, code.
 _OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
-# Of the first no page shows the texts; the others run in a child and print what they say, which is quoted.
-APART = ("judging/examples.py", "doctor/programs/")
+APART = {
+    "judging/examples.py": "no page shows its texts",
+    "doctor/programs/": "they run in a child and print what they say, which is quoted",
+    "checkpoints/pickle_machine.py": "what is wrong with a pickle is quoted",
+    "showing/brief_form.py": "a form for programs, in English",
+    "showing/github.py": "a form for programs, in English",
+    "showing/github_summary.py": "a form for programs, in English",
+    "showing/junit.py": "a form for programs, in English",
+    "showing/trace.py": "a form for programs, in English",
+    "showing/event_line.py": "an event is shown as it is written, in English",
+    "moving/bundle/bundle_pages.py": "the pages in an archive are for whoever reads the issue, in English",
+    "moving/gather/": "what hosts tell each other, in English",
+    "attaching/": "what is written into the log of a run, in English",
+    "cli/install.py": "a page in English",
+    "cli/status.py": "a page in English",
+    "cli/_completion_fish.py": "a script",
+    "cli/_commands.py": "the page of help, in English",
+    "cli/_stdout.py": "it must be said without any import",
+}
+"""Modules that may finish a sentence, and why."""
+MAY_FINISH = {
+    "'none'; style-src": "a policy of HTML",
+    "name[%d:]": "code",
+    "more characters)": "it stands beside what a program printed",
+    "hang in %s": "the name of a span, which is that of an event",
+    "report --help' describes": "help, in English",
+    "; default: events": "help, in English",
+    "byte_order in the header": "of `schema ledger`, which is JSON",
+}
+"""What a finished text of any module may hold, and why."""
 
 
 def _finished(tree: ast.AST) -> Iterator[Tuple[int, str]]:
@@ -54,18 +82,28 @@ def _text(node: ast.expr) -> str:
 
 
 def _is_sentence(text: str) -> bool:
+    if any(part in text for part in MAY_FINISH):
+        return False
     return bool(_SENTENCE.search(text)) and not _OTHER.search(text)
 
 
 def _modules() -> List[str]:
     files = [path.relative_to(PACKAGE).as_posix() for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
-    return [file for file in files if not file.startswith(APART)]
+    return [file for file in files if not file.startswith(tuple(APART))]
 
 
 @pytest.mark.parametrize("module", _modules())
 def test_no_sentence_is_finished_in_the_code(module: str) -> None:
-    """A module that judges or compares gives its sentences as templates with named places."""
+    """A module that says something to a person gives its sentences as templates with named places."""
     assert list(_finished(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize("module", sorted(APART))
+def test_a_module_that_may_finish_sentences_does(module: str) -> None:
+    """A module that needs no exception any more stands in no list."""
+    files = [PACKAGE / module] if module.endswith(".py") else sorted((PACKAGE / module).rglob("*.py"))
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    assert any(list(_finished(tree)) for tree in trees)
 
 
 _IN_FUNCTION = "_WAITS = '%%s waits for %%s.'\ndef f():\n    return %s"

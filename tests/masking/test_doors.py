@@ -29,8 +29,8 @@ DOORS: Dict[str, str] = {
     "cli/stacks.py": _PAGE,
     "showing/forms.py": _PAGE,
     "shared/whole_file.py": _CALLERS,
-    "showing/github.py": _PAGE,
-    "showing/watch_page.py": _PAGE,
+    "showing/github_summary.py": _PAGE,
+    "showing/watch_metrics.py": _PAGE,
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import Evidence, Undecided
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import github, terminal
+from ddp_probe.showing import github, github_summary, terminal
 
 HOSTILE = "a\n::error::forged\r\n::stop-commands::x\x1b[2J\u202e %0A%25 ##[add-path]/tmp </pre><script>alert(1)</script> @someone ]]> :, \x00\ud800"
 
@@ -172,9 +172,9 @@ def test_the_report_is_appended_to_the_summary(made: Diagnosis, monkeypatch: pyt
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
     github.show(made)
     written = file.read_text(encoding="utf-8")
-    assert written == "before\n" + github.summary_text(made)
+    assert written == "before\n" + github_summary.summary_text(made)
     reader = _Tags()
-    reader.feed(github.summary_text(made))
+    reader.feed(github_summary.summary_text(made))
     assert reader.text.split("\n")[0] == "### ddp_probe: found"
     assert "\n".join(line.text for line in terminal.lines(made, 100)) in reader.text
 
@@ -183,7 +183,7 @@ def test_nothing_of_a_log_is_markup_in_the_summary(made: Diagnosis) -> None:
     """All text of a log is inside one element, which nothing in it can end, and of bounded length."""
     made.findings[0] = replace(made.findings[0], verdict=HOSTILE)
     made = made._replace(undecided=[Undecided("many", HOSTILE + "&" * 1900, next=HOSTILE)] * 8)
-    text = github.summary_text(made)
+    text = github_summary.summary_text(made)
     reader = _Tags()
     reader.feed(text)
     assert reader.tags == ["pre"]
@@ -195,7 +195,7 @@ def test_nothing_of_a_log_is_markup_in_the_summary(made: Diagnosis) -> None:
 def test_a_summary_too_long_for_github_is_cut(made: Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the report's length is, the summary stays below 1 MiB and says what is missing."""
     monkeypatch.setattr(terminal, "lines", lambda *_: [terminal.StyledLine("&" * 1000)] * 1000)
-    text = github.summary_text(made)
+    text = github_summary.summary_text(made)
     assert 2**19 < len(text.encode()) < 2**20
     assert text.endswith("\n... and 850999 more characters\n</pre>\n\n")
 

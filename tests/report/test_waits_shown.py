@@ -10,7 +10,7 @@ import pytest
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
-from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_page
+from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_json, watch_page
 from ddp_probe.showing.html import html_page
 from ddp_probe.showing.rank_state import rank_states
 from ddp_probe.showing.watch.watch_look import LiveView, Look
@@ -121,7 +121,7 @@ def test_watch_shows_the_rank_that_the_others_wait_for_first(look: Any) -> None:
     assert "rank 5 is late: last in 60 of 60 steps, by 30 ms, spent in the forward pass; 7 others wait 30 % of each step" in " ".join(
         text.strip() for text in rest
     )
-    shown = {one["rank"]: (one["waited"], bool(one["stands_out"])) for one in json.loads(watch_page.as_json(found, "run"))["ranks"]}
+    shown = {one["rank"]: (one["waited"], bool(one["stands_out"])) for one in json.loads(watch_json.as_json(found, "run"))["ranks"]}
     assert shown[5] == (0.0, True)
     assert abs(shown[0][0] - 0.3) < 0.01
     assert not shown[0][1]

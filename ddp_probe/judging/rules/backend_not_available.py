@@ -3,8 +3,9 @@
 from typing import Iterator, List
 
 from ddp_probe.judging import change
+from ddp_probe.judging.no_cuda import said
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES, said
+from ddp_probe.judging.vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
 from ddp_probe.judging.who import told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema

@@ -2,7 +2,8 @@
 
 from typing import Dict, Iterator, List, Tuple
 
-from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, by_digest, first_wraps
+from ddp_probe.judging.debug_detail import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
+from ddp_probe.judging.rank_models import buffers, by_digest, first_wraps
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.judging.who import ranks_of, through
 from ddp_probe.judging.wrap_calls import Wrapped

@@ -4,8 +4,8 @@ import re
 from typing import Iterator, List, Optional
 
 from ddp_probe.judging import change, wrap_calls
+from ddp_probe.judging.no_cuda import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.who import ranks
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run

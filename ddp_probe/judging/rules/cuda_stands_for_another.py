@@ -3,8 +3,9 @@
 import re
 from typing import Iterator, Optional
 
+from ddp_probe.judging.no_cuda import NO_CUDA, said
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed
-from ddp_probe.judging.vendor_words import DEVICES, NO_CUDA, said
+from ddp_probe.judging.vendor_words import DEVICES
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.wording.text import say

@@ -5,8 +5,9 @@ from typing import Iterator, List, Set, Union
 
 from ddp_probe.judging.parted import of_kind
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, Undecided, failed, line
-from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
+from ddp_probe.judging.waiting import last_seen, starting, waited
 from ddp_probe.judging.who import deaths, ranks
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema

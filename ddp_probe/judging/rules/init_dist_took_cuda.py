@@ -4,8 +4,8 @@ import re
 from typing import Any, Iterator, List, Tuple
 
 from ddp_probe.judging import own_group
+from ddp_probe.judging.no_cuda import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
-from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema

@@ -3,10 +3,10 @@
 from itertools import chain
 from typing import Any, Iterator, List, NamedTuple, Optional
 
+from ddp_probe.judging.no_cuda import NO_CUDA, said
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed
-from ddp_probe.judging.vendor_words import NO_CUDA, said
-from ddp_probe.judging.waiting import PEER_GONE
 from ddp_probe.judging.who import ranks_of
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.logged_call import WATCHERS, LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema

@@ -9,9 +9,10 @@ from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.parted import departed, in_order, sequence_evidence, split
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
-from ddp_probe.judging.waiting import PEER_GONE, stood, waited
 from ddp_probe.judging.waiting import joined as in_group
+from ddp_probe.judging.waiting import stood, waited
 from ddp_probe.judging.who import ranks, ranks_of
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema

@@ -3,8 +3,9 @@
 from typing import Iterator, List
 
 from ddp_probe.judging import change, own_group
+from ddp_probe.judging.no_cuda import IN_INIT_DIST, said
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.vendor_words import CARDS, IN_INIT_DIST, said
+from ddp_probe.judging.vendor_words import CARDS
 from ddp_probe.judging.who import ranks, ranks_of, told
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema

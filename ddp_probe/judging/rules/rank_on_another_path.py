@@ -2,13 +2,15 @@
 
 from typing import Iterator, List, Optional, Union
 
+from ddp_probe.judging.debug_detail import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.printed import by_text, matches, verdict_of
-from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
+from ddp_probe.judging.rank_models import buffers, first_wraps
 from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
-from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_done, last_seen, others, since, stood, waited
+from ddp_probe.judging.waiting import call_of, joined, last_done, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
+from ddp_probe.reading.failures import PEER_GONE
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import command, counted, listed, named, place

@@ -1,6 +1,5 @@
 """Makes a bundle: reads and judges the run, writes what goes in into a separate folder, masked and bounded, and packs it."""
 
-import ast
 import contextlib
 import os
 import platform
@@ -12,18 +11,18 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 import msgspec
 
 import ddp_probe
-from ddp_probe.judging import change
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.moving.bundle import bundle_pages, contents, stage
 from ddp_probe.moving.bundle.stage import Staged
+from ddp_probe.moving.bundle.thinned_source import places, thinned
 from ddp_probe.reading import alive, bundled, find, job_source, process_files
 from ddp_probe.reading.bundled import HeldFile, Manifest
 from ddp_probe.reading.load_run import load
-from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
-from ddp_probe.shared.schema import HangSuspected
 from ddp_probe.showing.masker import Masker
+from ddp_probe.wording.text import say
 
 MOST_BYTES = 20 << 20
 _TRIES = 6
@@ -79,7 +78,10 @@ class _Maker:
 
     def __init__(self, request: BundleRequest, scratch: str, progress: Optional[Progress]) -> None:
         for path in filter(bundled.is_bundle, request.paths):
-            raise UsageError("%s is a bundle already." % path, "Name the run itself, or send the bundle as it is.")
+            raise UsageError(
+                say("{path} is a bundle already.", path=path),
+                "Name the run itself, or send the bundle as it is.",
+            )
         self._request = request
         self._progress = progress
         self._masker = Masker(os.environ)
@@ -140,7 +142,7 @@ class _Maker:
                     alive.kernel_state(process.pid, process.host, start.born or 0, start.boot) or "R"
                 )
         for name in self._contents.others:
-            manifest.left_out[text(name, where)] = "It is not a file of the probe."
+            manifest.left_out[text(name, where)] = str(say("It is not a file of the probe."))
 
     def _quote(self, sources: Dict[str, job_source.JobFile]) -> List[Staged]:
         """Write of the job's files what the report looks into; a whole file only if the report would be another one without the rest."""
@@ -184,7 +186,7 @@ class _Maker:
                 return Prepared(self._manifest, self._packed, size, self.output, pages[bundle_pages.ENVIRONMENT], _difference(first, diagnosis))
             limit = limit * 3 // 4
         raise UnusableError(
-            what="The bundle does not fit into %d bytes." % self._request.most,
+            what=say("The bundle does not fit into {most} bytes.", most=self._request.most),
             why="Its logs find no room in it.",
             what_to_do="Allow more with --max-bytes, or name single files of the run.",
         )
@@ -218,75 +220,11 @@ def _difference(first: Diagnosis, second: Diagnosis) -> str:
     """Say how the report over the bundle differs from that over the run: what was cut may have been the evidence."""
     run, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
     return (
-        "" if run == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (run, other)
+        ""
+        if run == other
+        else say(
+            "The report over the run says {of_run}, and over this bundle {of_bundle}. --max-bytes lets more of the run into it.",
+            of_run=run,
+            of_bundle=other,
+        )
     )
-
-
-# Removes from a source file what the report does not look into: other functions are private. Lines keep their numbers.
-
-_BEFORE, _AFTER = 2, 7  # Lines around a quoted one that the report may show.
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
-    """Return the lines of the job that the report shows, or that a rule looks at to tell which rank is wrong, by file name."""
-    lines: List[Tuple[str, int]] = []
-    for finding in diagnosis.findings:
-        sites = [evidence.site for evidence in finding.evidence]
-        lines += [(site.file, site.line) for site in sites if site is not None]
-        for edit in finding.edits:
-            site = getattr(edit, "site", None)
-            if not isinstance(edit, (change.Variable, change.LaunchCommand)) and site is not None:
-                lines.append((site.file, site.line))
-    for process in diagnosis.run.processes:
-        lines += _stands(process)
-    return set(lines)
-
-
-def _stands(process: LoggedProcess) -> Iterator[Tuple[str, int]]:
-    """Yield where a rank is, by its ledger and by its stacks."""
-    records = [*process.ledger.open, process.ledger.last] if process.ledger is not None else []
-    yield from ((record.site.file, record.site.line) for record in records if record is not None and record.site is not None)
-    call = process.final(HangSuspected)
-    for thread in call.begin.threads if call is not None else ():
-        yield from ((site.file, site.line) for site in thread.frames)
-
-
-def thinned(text: str, lines: Set[int]) -> str:
-    """Return the text with its imports, the statements at these lines and what calls their functions; every other line is empty."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
-    wanted: Set[int] = set()
-    for line in lines:
-        wanted.update(range(line - _BEFORE, line + _AFTER))
-    names = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and not wanted.isdisjoint(_span(node))}
-    wanted |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in names}
-    kept = wanted.union(*[_kept(node, wanted) for node in tree.body])
-    numbered = enumerate(text.splitlines(keepends=True), 1)
-    return "".join(line if number in kept else "\n" for number, line in numbered)
-
-
-def _span(node: ast.AST) -> Set[int]:
-    decorators: List[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([getattr(node, "lineno", 0), *(decorator.lineno for decorator in decorators)])
-    return set(range(first, (getattr(node, "end_lineno", 0) or first) + 1))
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Name):
-        return call.func.id
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
-def _kept(node: ast.stmt, wanted: Set[int]) -> Set[int]:
-    """Return the lines of a statement that stay: all or none, and of a class the methods that are looked into."""
-    span = _span(node)
-    if isinstance(node, (ast.Import, ast.ImportFrom)) or (not isinstance(node, ast.ClassDef) and not wanted.isdisjoint(span)):
-        return span
-    if not isinstance(node, ast.ClassDef) or wanted.isdisjoint(span):
-        return set()
-    inner: Set[int] = set().union(*[_kept(statement, wanted) for statement in node.body])
-    header = set(range(min(span), min(_span(node.body[0]))))
-    return header | inner if inner else span

@@ -14,11 +14,14 @@ from typing import IO, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 from ddp_probe.moving.bundle import contents
 from ddp_probe.reading import bundled, flight_recorder, ledger_file, whole_ledger
 from ddp_probe.reading.flight_recorder import RecorderEntry
-from ddp_probe.shared.errors import UnusableError, UnwritableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.regular_files import open_bytes
 from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing.masker import Masker
+from ddp_probe.wording.text import Text, say
+from ddp_probe.wording.unwritable import UnwritableError
+from ddp_probe.wording.words import quoted
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -51,7 +54,7 @@ def part(member: contents.BundledFile, place: str, root: str, masker: Masker) ->
             raise LeftOutError("It is not a regular file.")
         data, cut = _masked(member, masker)
     except OSError as exc:
-        raise LeftOutError("It cannot be read: %s." % (exc.strerror or exc)) from exc
+        raise LeftOutError(say("It cannot be read: {reason}.", reason=quoted(exc.strerror or exc))) from exc
     return write(root, place, data, member.kind, status.st_mtime)._replace(cut=cut)
 
 
@@ -87,7 +90,7 @@ def _read(file: str, may_be_cut: bool) -> Tuple[bytes, int]:
         if len(data) <= LARGEST:
             return data, 0
         if not may_be_cut:
-            raise LeftOutError("It has more than %d bytes." % LARGEST)
+            raise LeftOutError(say("It has more than {largest} bytes.", largest=LARGEST))
         size = os.fstat(stream.fileno()).st_size
         stream.seek(max(size - LARGEST // 2, LARGEST // 2))
         kept = cut_to(data[: LARGEST // 2] + stream.read(LARGEST // 2), LARGEST - 1)
@@ -112,14 +115,11 @@ def _model(data: bytes, masker: Masker) -> bytes:
     return b"".join(shown)
 
 
-# --- ledgers
-
-
 def _ledger(file: str, masker: Masker) -> bytes:
     """Return a ledger as text, in which every string can be seen and masked; the numbers of records hold none."""
     data = whole_ledger.settled(file)
     if len(data) > LARGEST:
-        raise LeftOutError("It has more than %d bytes." % LARGEST)
+        raise LeftOutError(say("It has more than {largest} bytes.", largest=LARGEST))
     if ledger_file.is_text(data):
         return b"".join(masker.event(line) for line in data.splitlines(keepends=True))
     if not data.strip(b"\0"):
@@ -127,7 +127,7 @@ def _ledger(file: str, masker: Masker) -> bytes:
     try:
         text = ledger_file.as_lines(data)
     except (ValueError, struct.error) as exc:
-        raise LeftOutError("It cannot be read, and so cannot be masked: %s" % exc) from exc
+        raise LeftOutError(say("It cannot be read, and so cannot be masked: {reason}", reason=quoted(exc))) from exc
     return "".join(_ledger_line(line, masker) for line in text.splitlines(keepends=True)).encode("ascii")
 
 
@@ -139,14 +139,11 @@ def _ledger_line(line: str, masker: Masker) -> str:
     return line if masked == row["is"] else json.dumps(dict(row, **{"is": masked}), separators=(",", ":")) + "\n"
 
 
-# --- dumps of the Flight Recorder
-
-
 def _recording(file: str, masker: Masker) -> bytes:
     """Return a dump as JSON with what the diagnosis reads of it: what else a pickle holds cannot be masked."""
     recording = flight_recorder.read(file, 0)
     if recording.problem:
-        raise LeftOutError("It cannot be read, and so cannot be masked: %s." % recording.problem)
+        raise LeftOutError(say("It cannot be read, and so cannot be masked: {reason}.", reason=recording.problem))
     return json.dumps({"entries": list(_entries(recording.entries, masker))}, separators=(",", ":")).encode("ascii")
 
 
@@ -209,7 +206,7 @@ def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
             continue
         size = staged.size * max(level - (cost - (staged.packed if packed else staged.size)), 0) // max(staged.packed if packed else staged.size, 1)
         if size < _FEWEST:
-            left_out[staged.place] = _remove(root, staged, most, packed)
+            left_out[staged.place] = str(_remove(root, staged, most, packed))
         else:
             fitting.append(_shortened(root, staged, size))
     return Fitted(fitting, left_out)
@@ -229,13 +226,17 @@ def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Stag
             break
         kept.remove(staged)
         total -= _cost(staged, packed)
-        left_out[staged.place] = _remove(root, staged, most, packed)
+        left_out[staged.place] = str(_remove(root, staged, most, packed))
     return kept, left_out
 
 
-def _remove(root: str, staged: Staged, most: int, packed: bool) -> str:
+def _remove(root: str, staged: Staged, most: int, packed: bool) -> Text:
     os.unlink(os.path.join(root, *staged.place.split("/")))
-    return "No room is left: the bundle has %d bytes%s at most." % (most, "" if packed else ", unpacked,")
+    return say(
+        "No room is left: the bundle has {most} bytes{unpacked} at most.",
+        most=most,
+        unpacked="" if packed else say(", unpacked,"),
+    )
 
 
 def _level(costs: List[int], room: int) -> int:
@@ -279,7 +280,7 @@ def _member(name: str, status: os.stat_result) -> tarfile.TarInfo:
 def refuse_taken(path: str, *, force: bool) -> None:
     """Refuse a file that is there already, before any work is done."""
     if os.path.isdir(path):
-        raise UsageError("%s is a folder." % path, "Name the file to write: -o FILE.tar.gz.")
+        raise UsageError(say("{path} is a folder.", path=path), "Name the file to write: -o FILE.tar.gz.")
     if os.path.lexists(path) and not force:
         raise _taken(path)
     draft = "%s.%d.part" % (path, os.getpid())
@@ -291,7 +292,11 @@ def refuse_taken(path: str, *, force: bool) -> None:
 
 
 def _taken(path: str) -> UnusableError:
-    return UnusableError(what="%s is there already." % path, why="It is not overwritten.", what_to_do="Name another file with -o, or add --force.")
+    return UnusableError(
+        what=say("{path} is there already.", path=path),
+        why="It is not overwritten.",
+        what_to_do="Name another file with -o, or add --force.",
+    )
 
 
 def place(packed: str, path: str, *, force: bool) -> None:

@@ -8,6 +8,7 @@ from ddp_probe.moving.bundle import contents
 from ddp_probe.moving.gather.messages import RunOnHost
 from ddp_probe.reading import find, flight_recorder, launches
 from ddp_probe.shared.errors import ProbeError, UnusableError
+from ddp_probe.wording.text import say
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}")
 _FOLDERS = ("", "models")
@@ -65,7 +66,11 @@ def _folder(named: str) -> "tuple[str, int]":
         return runs[0], 0
     sources = find.sources([named])
     if not sources.folders:
-        raise UnusableError(what="%s is not the folder of a run." % named, why="gather takes the name or the folder of a run.", what_to_do="")
+        raise UnusableError(
+            what=say("{path} is not the folder of a run.", path=named),
+            why="gather takes the name or the folder of a run.",
+            what_to_do="",
+        )
     folder = named if os.path.isdir(named) else sources.folders[0]
     whole = os.path.isdir(folder) and any(os.path.realpath(each) == os.path.realpath(folder) for each in sources.folders)
     return os.path.abspath(folder if whole else sources.folders[0]), sources.launch

@@ -19,6 +19,7 @@ from ddp_probe.shared import meeting
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
 from ddp_probe.shared.meeting import MeetingPlace, agent_key, fresh_token, is_launch, leads_host, missing, of_slurm_step, place
 from ddp_probe.shared.rank_info import rank_info
+from ddp_probe.wording.text import say
 
 _MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
 _LEAVE = 5.0  # Seconds that the process for rank 0's host has to end.
@@ -58,14 +59,17 @@ def where(environ: Mapping[str, str]) -> MeetingPlace:
     """Return where the ranks of this launch meet; a process that is alone meets itself."""
     here = rank_info(environ)
     if here.rank is not None and here.world_size is None:
-        raise UsageError("This is rank %d of an unknown number." % here.rank, "Set WORLD_SIZE to the number of processes of gather on all hosts.")
+        raise UsageError(
+            say("This is rank {rank} of an unknown number.", rank=here.rank),
+            "Set WORLD_SIZE to the number of processes of gather on all hosts.",
+        )
     if not is_launch(environ):
         return MeetingPlace(0, 1, "127.0.0.1", 0, "", fresh_token())
     lacking = missing(environ)
     address, port = of_slurm_step(environ)
     if lacking and not address:
         raise UsageError(
-            "The ranks cannot meet: %s is not set." % " and ".join(lacking),
+            say("The ranks cannot meet: {variables} is not set.", variables=" and ".join(lacking)),
             "Set MASTER_ADDR to the host of rank 0 and MASTER_PORT to a free port, the same on all hosts; torchrun and srun need neither.",
         )
     return place({"MASTER_ADDR": address, "MASTER_PORT": str(port), **{name: environ[name] for name in environ if name not in lacking}})
@@ -84,7 +88,13 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
 
 def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
     return NotGatheredError(
-        what="gather of rank %d on %s did not finish with rank 0 at %s:%d." % (at.rank, socket.gethostname(), at.address, at.port),
+        what=say(
+            "gather of rank {rank} on {host} did not finish with rank 0 at {address}:{port}.",
+            rank=at.rank,
+            host=socket.gethostname(),
+            address=at.address,
+            port=at.port,
+        ),
         why=why,
         what_to_do="See what rank 0 prints, and start gather again: what has arrived is kept.",
     )
@@ -101,7 +111,10 @@ def _from_agent(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str
     task = {"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at, "token": at.token}
     answer = children.with_task("agent_port", task, environ, seconds + _MARGIN)
     if "port" not in answer.last:
-        why = "The store of torchrun's agent could not be asked: %s." % (answer.last.get("error") or answer.how())
+        why = say(
+            "The store of torchrun's agent could not be asked: {reason}.",
+            reason=answer.last.get("error") or answer.how(),
+        )
         raise _not_ended(at, why)
     return at._replace(port=int(answer.last["port"]), token=str(answer.last["token"]))
 
@@ -143,10 +156,18 @@ def _taken(hub: GatherHub, request: GatherRequest, alive: Callable[[], bool], dr
     came.remarks = list(hub.strangers())
     for files in hosts:
         came.remarks += files.left_out()
-    came.remarks += ["%s has the same files as another host" % files.who for files in hosts if files.same]
+    for files in hosts:
+        if files.same:
+            came.remarks.append(say("{who} has the same files as another host", who=files.who))
     fault = keep.close(came.lacking)
     if fault:
-        came.remarks.append("%s could not be written: %s" % (os.path.join(keep.folder, gathered_folder.NAME), fault))
+        came.remarks.append(
+            say(
+                "{path} could not be written: {reason}",
+                path=os.path.join(keep.folder, gathered_folder.NAME),
+                reason=fault,
+            )
+        )
     if not keep.folds():
         raise nothing_kept(keep.folder, "%s." % "; ".join(came.lacking))
     return came
@@ -156,7 +177,11 @@ def _no_run(hub: GatherHub, request: GatherRequest) -> ProbeError:
     if not request.run:
         return find.no_run(find.root())
     why = next((files.hello.why for files in hub.hosts() if files.hello.why), "")
-    return UnusableError(what="No host has the run %s." % request.run, why=why, what_to_do="'python -m ddp_probe runs' lists the runs of a host.")
+    return UnusableError(
+        what=say("No host has the run {run}.", run=request.run),
+        why=why,
+        what_to_do="'python -m ddp_probe runs' lists the runs of a host.",
+    )
 
 
 def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
@@ -166,7 +191,7 @@ def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
         return meeting.listen(0 if anywhere else at.port)
     except OSError as exc:
         raise ProbeError(
-            what="Rank 0 cannot listen on port %d." % at.port,
+            what=say("Rank 0 cannot listen on port {port}.", port=at.port),
             why="%s." % (exc.strerror or exc),
             what_to_do="Set MASTER_PORT to a free port on all hosts. 'ss -ltnp' shows who listens.",
         ) from exc

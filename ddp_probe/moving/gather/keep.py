@@ -13,9 +13,12 @@ import msgspec
 from ddp_probe.moving.gather.messages import Have
 from ddp_probe.reading import gathered
 from ddp_probe.reading.gathered import Gathered, GatheredHost
-from ddp_probe.shared.errors import ProbeError, UnusableError, UnwritableError
+from ddp_probe.shared.errors import ProbeError, UnusableError
 from ddp_probe.shared.regular_files import open_descriptor
 from ddp_probe.shared.whole_file import whole_file
+from ddp_probe.wording.text import say
+from ddp_probe.wording.unwritable import UnwritableError
+from ddp_probe.wording.words import quoted
 
 _PART = ".part"
 _FOLD = ".fold"
@@ -107,7 +110,9 @@ def _owned(folder: str) -> int:
     except BlockingIOError:
         os.close(file)
         raise UnusableError(
-            what="%s is in use." % folder, why="Another gather writes into it.", what_to_do="Wait for it, or name another folder: --into DIR."
+            what=say("{folder} is in use.", folder=folder),
+            why="Another gather writes into it.",
+            what_to_do="Wait for it, or name another folder: --into DIR.",
         ) from None
     except OSError:  # A file system without locks: two gathers at a time are the user's to avoid.
         pass
@@ -116,18 +121,26 @@ def _owned(folder: str) -> int:
 
 def _opened(folder: str, run: str) -> Gathered:
     """Return what an earlier gather has left here; refuse a folder that is not gather's, or is of another run."""
-    what_to_do = "Name another folder: --into DIR."
+    what_to_do = say("Name another folder: --into DIR.")
     try:
         earlier = gathered.read(folder)
     except FileNotFoundError:
         if [name for name in os.listdir(folder) if not name.startswith(gathered.NAME)]:
-            raise UnusableError(what="%s holds other files." % folder, why="It was not made by gather.", what_to_do=what_to_do) from None
+            raise UnusableError(
+                what=say("{folder} holds other files.", folder=folder),
+                why="It was not made by gather.",
+                what_to_do=what_to_do,
+            ) from None
         return Gathered(gathered.VERSION, run)
     except ValueError as exc:
-        why = "Its %s is not valid: %s." % (gathered.NAME, exc)
-        raise UnusableError(what="%s cannot be continued." % folder, why=why, what_to_do=what_to_do) from exc
+        why = say("Its {file} is not valid: {reason}.", file=gathered.NAME, reason=quoted(exc))
+        raise UnusableError(what=say("{folder} cannot be continued.", folder=folder), why=why, what_to_do=what_to_do) from exc
     if earlier.run != run:
-        raise UnusableError(what="%s holds another run." % folder, why="It is of %s, not of %s." % (earlier.run, run), what_to_do=what_to_do)
+        raise UnusableError(
+            what=say("{folder} holds another run.", folder=folder),
+            why=say("It is of {run}, not of {asked}.", run=earlier.run, asked=run),
+            what_to_do=what_to_do,
+        )
     return earlier
 
 
@@ -158,7 +171,7 @@ class KeptFile:
     def begin(self, at: int) -> None:
         """Begin at a byte: the first one, or the one after those that are here."""
         if at not in (0, self._before.size):
-            raise ValueError("it continues a file at byte %d" % at)
+            raise ValueError(say("it continues a file at byte {at}", at=at))
         self.size, self._digest = at, (self._before.digest if at else hashlib.sha256()).copy()
 
     def add(self, piece: bytes) -> None:
@@ -223,7 +236,7 @@ def _before(path: str) -> "_Before | None":
 def nothing_kept(folder: str, because: str) -> ProbeError:
     """Return the error for a gather that received nothing."""
     return UnusableError(
-        what="No fold has arrived at %s." % folder,
+        what=say("No fold has arrived at {folder}.", folder=folder),
         why=because,
         what_to_do="Start gather on all hosts of the job, with the same DDP_PROBE_DIR as the job.",
     )

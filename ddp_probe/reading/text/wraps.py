@@ -87,9 +87,6 @@ def _gap(last: str, after: str, width: int) -> Optional[str]:
     return " " if len(last) == width - 1 and not after[:1].isspace() else None
 
 
-# --- at one column
-
-
 def _exact(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) -> int:
     """Return the column at which lines are broken: different lines end there, or one does and the column is a usual one; no line is longer."""
     full = [index for index, piece in enumerate(pieces[:-1]) if len(piece.text) == widest]
@@ -102,9 +99,6 @@ def _exact(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) ->
 
 def _is_new(text: str, starts: Callable[[str], bool]) -> bool:
     return starts(text) or any(pattern.match(text) is not None for pattern in (RECORD, _STARTS, _RULER))
-
-
-# --- at spaces
 
 
 def _flows(pieces: List[Logical], widest: int, starts: Callable[[str], bool]) -> int:
@@ -128,9 +122,6 @@ def _is_near(first: str, other: str, widest: float) -> bool:
 
 def _begins(text: str, starts: Callable[[str], bool]) -> bool:
     return _is_new(text, starts) or line(0, text, False).kind in (HEADER, FRAME, LINK, FINAL)
-
-
-# --- around a bar
 
 
 def _without_bars(pieces: List[Logical], starts: Callable[[str], bool]) -> List[Logical]:

@@ -14,7 +14,7 @@ from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.shared.regular_files import open_text
 from ddp_probe.showing import brief_form, inventory, language, remedies, safe
 from ddp_probe.showing.brief_form import questions
-from ddp_probe.showing.html import findings, lanes, matrix, rank_differences, stack_branches, waits
+from ddp_probe.showing.html import findings, lanes, matrix, model_differences, rank_differences, stack_branches, waits
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import Quotes
 from ddp_probe.showing.language import ENGLISH, Language
@@ -105,7 +105,7 @@ def text(diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
         "waits": waits.part(diagnosis, say),
         "lanes": lanes.part(diagnosis, quotes, say),
         "stacks": stack_branches.part(run, say),
-        "models": rank_differences.model_tables(run, quotes),
+        "models": model_differences.model_tables(run, quotes),
         "environment": rank_differences.environment_part(run, quotes),
         "inventory": [(say(label), text) for label, text in inventory.rows(run, states, say)],
     }

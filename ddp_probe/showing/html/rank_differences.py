@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.judging import rank_models
-from ddp_probe.judging.rank_models import ParameterPair
 from ddp_probe.judging.rules import environment_skew, hardware_skew, version_skew
 from ddp_probe.judging.skews import Skew
 from ddp_probe.reading.logged_call import LogLine
@@ -83,43 +81,3 @@ def _common(starts: List[LoggedProcess], field: str) -> List[CommonValue]:
             counts[name, value] += 1
             names.setdefault(name, value)
     return [CommonValue(name, value if counts[name, value] == len(starts) else "") for name, value in sorted(names.items())[:_NAMES]]
-
-
-# The models of ranks side by side, if they differ.
-
-_ROWS = 40
-
-
-class ModelTable(NamedTuple):
-    """Two models, the usual one first."""
-
-    here: str
-    there: str
-    link_here: LineLink
-    link_there: LineLink
-    parameters_here: int
-    parameters_there: int
-    rows: List[ParameterPair]
-    more: int
-    same: int
-    whole: bool
-
-
-def model_tables(run: Run, quotes: Quotes) -> List[ModelTable]:
-    """Return a table for each model beside the usual one."""
-    return [_table(pair, quotes) for pair in rank_models.pairs(run)]
-
-
-def _table(pair: rank_models.ModelPair, quotes: Quotes) -> ModelTable:
-    return ModelTable(
-        named(pair.ranks_here, 8),
-        named(pair.ranks_there, 8),
-        quotes.link(pair.at_here),
-        quotes.link(pair.at_there),
-        pair.parameters_here,
-        pair.parameters_there,
-        pair.rows[:_ROWS],
-        max(0, len(pair.rows) - _ROWS),
-        pair.same,
-        pair.whole,
-    )

@@ -43,7 +43,8 @@ def part(run: Run, say: Language = ENGLISH) -> StackPart:
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
     stacks = [each for each in map(rank_stacks.recorded, logs) if each is not None]
     root = rank_stacks.tree((each.rank, thread) for each in stacks for thread in each.threads if thread.main)
-    return StackPart(list(stack_page.sources(stacks)), _branch(root, 0, say) if root.ranks else None)
+    sources = [say.text(source) for source in stack_page.sources(stacks)]
+    return StackPart(sources, _branch(root, 0, say) if root.ranks else None)
 
 
 def _has_stacks(kinds: Collection[str], log: str) -> bool:
@@ -54,10 +55,10 @@ def _has_stacks(kinds: Collection[str], log: str) -> bool:
 
 
 def _branch(branch: Branch, depth: int, say: Language) -> StackBranch:
-    whole, lines = branch, [] if branch.step is None else [_line(branch.step)]
+    whole, lines = branch, [] if branch.step is None else [_line(branch.step, say)]
     while len(branch.branches) == 1 and not branch.ends_here:
         (branch,) = branch.branches
-        lines += [_line(branch.step)] if branch.step is not None else []
+        lines += [_line(branch.step, say)] if branch.step is not None else []
     chosen, rest = _cut(branch.branches, depth)
     here = say.text(ranks_table.who(branch.ends_here)) if branch.branches and branch.ends_here else ""
     more = say.text(ranks_table.who(sorted({rank for each in rest for rank in each.ranks}))) if rest else ""
@@ -71,5 +72,5 @@ def _cut(branches: List[Branch], depth: int) -> Tuple[List[Branch], List[Branch]
     return branches[:most], branches[most:]
 
 
-def _line(step: Step) -> StackLine:
-    return StackLine(stack_page.step_text(step), step.own)
+def _line(step: Step, say: Language) -> StackLine:
+    return StackLine(say.text(stack_page.step_text(step)), step.own)

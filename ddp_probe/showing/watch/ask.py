@@ -102,7 +102,11 @@ def _answers(folders: List[str], ranks: Sequence[_Rank], wait: float) -> Tuple[D
     try:
         request = _request(folders)
     except OSError as exc:
-        return {}, "the request cannot be written to %s: %s" % (folders[0], exc.strerror)
+        return {}, say(
+            "the request cannot be written to {folder}: {reason}",
+            folder=folders[0],
+            reason=quoted(exc.strerror),
+        )
     answers: Dict[int, rank_stacks.RankStacks] = {}
     end = time.monotonic() + wait
     while True:

@@ -13,6 +13,8 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_codec import LedgerBytes
 from ddp_probe.shared.regular_files import open_unbuffered
 from ddp_probe.showing.watch import watched_files
+from ddp_probe.wording.text import say
+from ddp_probe.wording.words import quoted
 
 KEPT = 32
 """How many of the last records are read; a power of two."""
@@ -46,7 +48,8 @@ class Glimpses:
                 end, before = _last_bytes(file.fileno(), head)
                 ledger = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
         except OSError as exc:
-            return whole_ledger.Ledger(path, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+            reason = quoted(exc.strerror or type(exc).__name__)
+            return whole_ledger.Ledger(path, problem=say("The file cannot be read: {reason}.", reason=reason))
         self._known[path] = _Known(head, ledger, same, end)
         return ledger
 

@@ -7,6 +7,7 @@ from typing import List, Optional
 from ddp_probe.reading import find, glance
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.wording.text import say
 
 _TRIED = 8  # At most this many of the newest runs are looked at.
 
@@ -44,8 +45,10 @@ def log_of(ledger: str) -> str:
 def no_ledger(places: List[str]) -> UnusableError:
     """Return the error for a run whose ranks wrote none."""
     return UnusableError(
-        what="No ledger in %s." % places[0],
-        why="No file in it ends in %s. A rank makes its ledger when it first calls init_process_group; an older ddp_probe makes none."
-        % schema.SUFFIX,
-        what_to_do="'python -m ddp_probe report %s' reads its logs." % places[0],
+        what=say("No ledger in {folders}.", folders=places[0]),
+        why=say(
+            "No file in it ends in {suffix}. A rank makes its ledger when it first calls init_process_group; an older ddp_probe makes none.",
+            suffix=schema.SUFFIX,
+        ),
+        what_to_do=say("'python -m ddp_probe report {folder}' reads its logs.", folder=places[0]),
     )

@@ -25,7 +25,7 @@ def meet(wanted):
     from ddp_probe.doctor.children import ChildAnswer
     from ddp_probe.doctor.examine import examine
     from ddp_probe.doctor.host import Host, Request
-    from ddp_probe.showing.doctor_page import host_lines
+    from ddp_probe.showing.hosts_table import host_lines
 
     host = Host(Request(device="cpu", seconds=wanted["seconds"]))
     if "facts" in wanted:
