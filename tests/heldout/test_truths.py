@@ -1,4 +1,4 @@
-"""The held-out jobs and their truths: what is written of a job stands in it, and scripts/score_partings counts by it."""
+"""The held-out jobs and their truths: what is written of a job stands in it, and its score is counted by it."""
 
 import json
 from pathlib import Path
@@ -18,9 +18,13 @@ def _truths(folder: Path) -> List[Dict[str, Any]]:
     return [json.loads(line) for line in (folder / "truths.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-JOBS = [job for folder in SETS for job in _jobs(folder)]
+def _cases(folder: Path) -> List[Any]:
+    return [pytest.param(folder, truth, id=truth["job"]) for truth in _truths(folder)]
+
+
+JOBS = [*_jobs(HERE), *_jobs(HERE / "clients")]
 TRUTHS = _truths(HERE)
-CASES = [pytest.param(folder, truth, id=truth["job"]) for folder in SETS for truth in _truths(folder)]
+CASES = [*_cases(HERE), *_cases(HERE / "clients")]
 
 
 def _statements(truth: Dict[str, Any]) -> List[Any]:
