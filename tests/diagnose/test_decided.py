@@ -447,3 +447,88 @@ def test_a_function_of_a_table_is_called_once(tmp_path: Path) -> None:
     (finding,) = _job(tmp_path, TABLE, ledger).findings
     assert finding.ranks == [1]
     assert "Rank 1 left the others at 'if loss < goal' at %s:5 in stops" % (tmp_path / "train.py") in finding.verdict
+
+
+LEARNED = """\
+class StopWhenLearned(TrainerCallback):
+    def on_step_end(self, args, state, control):
+        if self.last_loss < self.enough:
+            control.should_training_stop = True
+
+
+trainer.train()
+"""
+_TRAINS = "ledger %s dataloader at @7:<module> via @7:<module>\n"
+_LEARNS = _TRAINS.replace("dataloader", "backward") + _TRAINS.replace("dataloader", "optimizer")
+
+
+def test_the_condition_that_stops_a_loop_whose_library_makes_all_calls_is_named(tmp_path: Path) -> None:
+    """All calls of a Trainer have one line of the job: two unlike ones part the ranks, of which some took a batch."""
+    gathers = "ledger %s all_gather 1 %s at @7:<module> via @7:<module>%s\n"
+    step = _TRAINS % "0-2" + gathers % ("0-2", "int64", "") + _LEARNS % ("0-2", "0-2")
+    ledger = step * 5 + gathers % ("1", "float32", " open")
+    ledger += _TRAINS % "0,2" + gathers % ("0,2", "int64", " open")
+    (finding,) = _job(tmp_path, LEARNED, ledger).findings
+    assert finding.ranks == [1]
+    told = "Rank 1 left the others at 'if self.last_loss < self.enough' at %s:3 in on_step_end"
+    assert told % (tmp_path / "train.py") in finding.verdict
+
+
+def test_unlike_calls_that_nothing_precedes_have_no_other_place(tmp_path: Path) -> None:
+    """Ranks that came to the same call alike, and pass it other tensors, did not part before it."""
+    step = _TRAINS % "0-2" + _LEARNS % ("0-2", "0-2")
+    unlike = "ledger %s all_gather 1 %s at @7:<module> via @7:<module> open\n"
+    ledger = step * 3 + _TRAINS % "0-2" + unlike % ("1", "float32") + unlike % ("0,2", "int64")
+    (finding,) = _job(tmp_path, LEARNED, ledger).findings
+    assert (finding.id, finding.ranks) == ("DDP627", [1])
+    assert "with the same data type as the others" in finding.remedy
+    assert "self.enough" not in finding.verdict
+
+
+GATHERS = """\
+for batch in loader:
+    scores = model(batch)
+    if accelerator.is_main_process:
+        scores = accelerator.gather(scores)
+for batch in train:
+    model(batch).backward()
+"""
+
+
+def test_the_end_of_a_loader_that_the_other_did_not_ask_again_parts_nobody(tmp_path: Path) -> None:
+    """A loader that is asked one batch ahead ends on the rank that went on; who waits under the `if` has left."""
+    asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    scores = "ledger %s forward at @2:<module> via @2:<module>\n"
+    ledger = asks % ("0-1", "") * 2 + scores % "0-1"
+    ledger += "ledger 0 all_gather 4 float32 at @4:<module> via @4:<module> open\n"
+    ledger += asks % ("1", " raised") + scores % "1" + "ledger 1 dataloader at @5:<module> via @5:<module>\n"
+    ledger += "ledger 1 forward at @6:<module> via @6:<module>\n"
+    ledger += "ledger 1 backward at @6:<module> via @6:<module> open\n"
+    (finding,) = _job(tmp_path, GATHERS, ledger).findings
+    assert finding.ranks == [0]
+    assert "under the 'if' in line 3" in finding.verdict
+
+
+SAVES = """\
+class KeepBest(Callback):
+    def on_train_batch_end(self, trainer):
+        if trainer.is_global_zero:
+            trainer.save_checkpoint("best.ckpt")
+
+
+trainer.fit()
+"""
+
+
+def test_a_call_whose_timeout_the_library_caught_is_not_where_a_rank_left(tmp_path: Path) -> None:
+    """A rank that waited for a call that the other never came to, and whose library went on, has not left."""
+    fits = "ledger %s %s at @7:<module> via @7:<module>%s\n"
+    asks = fits % ("0-1", "broadcast 1 int64 root 0", "")
+    step = asks + fits % ("0-1", "dataloader", "") + fits % ("0-1", "backward", "")
+    ledger = step * 3 + "ledger 0 save at @4:KeepBest.on_train_batch_end via @7:<module>\n"
+    ledger += "ledger 0 barrier at @4:KeepBest.on_train_batch_end via @7:<module> open\n"
+    ledger += fits % ("1", "broadcast 1 int64 root 0", " raised")
+    ledger += fits % ("1", "dataloader", "") + fits % ("1", "backward", " open")
+    (finding,) = _job(tmp_path, SAVES, ledger).findings
+    assert finding.ranks == [0]
+    assert "%s:4" % (tmp_path / "train.py") in finding.verdict
