@@ -41,8 +41,8 @@ class UnlikeCalls(NamedTuple):
     sides: Tuple[Tuple[int, ...], ...]
 
     def side_of(self, rank: int) -> int:
-        """Return which of the calls a rank has made; 0 if that is not known."""
-        return next((number for number, ranks in enumerate(self.sides) if rank in ranks), 0)
+        """Return which of the calls a rank has made, from 1 on; 0 if that is not known."""
+        return next((number for number, ranks in enumerate(self.sides, 1) if rank in ranks), 0)
 
 
 class SequenceEntry(NamedTuple):
@@ -643,7 +643,7 @@ class _Walk:
         return known.index(False) if known[0] != known[1] else -1
 
     def _asks_no_more(self, end: Optional[SequenceEntry], side: int, place: int) -> bool:
-        """Tell whether an entry is the end of a DataLoader that the other side, whose own may end, did not ask."""
+        """Tell whether an entry is the end of a DataLoader that the other side, whose own may end, let be."""
         if end is None or not end.ends_loader:
             return False
         asked = (entry for entry in self.sides[side][place:] if entry.op == LOADER)

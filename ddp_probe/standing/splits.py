@@ -88,7 +88,7 @@ def by_sequence(standings: LedgerStandings, found: Split) -> Split:
 
 
 def _unlike(found: Split) -> Optional[UnlikeCalls]:
-    if found.group is None or not found.calls:
+    if found.group is None or found.kind != DIFFER:
         return None
     return UnlikeCalls(found.group.id, found.number, tuple(ranks for _, ranks in found.calls))
 

@@ -462,16 +462,18 @@ _TRAINS = "ledger %s dataloader at @7:<module> via @7:<module>\n"
 _LEARNS = _TRAINS.replace("dataloader", "backward") + _TRAINS.replace("dataloader", "optimizer")
 
 
-def test_the_condition_that_stops_a_loop_whose_library_makes_all_calls_is_named(tmp_path: Path) -> None:
-    """All calls of a Trainer have one line of the job: two unlike ones part the ranks, of which some took a batch."""
+@pytest.mark.parametrize(("guilty", "others"), [(1, "0,2"), (0, "1"), (1, "0")], ids=str)
+def test_the_condition_that_stops_a_trainer_is_named(guilty: int, others: str, tmp_path: Path) -> None:
+    """All calls of a Trainer have one line of the job; unlike ones part ranks of which some took a batch."""
     gathers = "ledger %s all_gather 1 %s at @7:<module> via @7:<module>%s\n"
-    step = _TRAINS % "0-2" + gathers % ("0-2", "int64", "") + _LEARNS % ("0-2", "0-2")
-    ledger = step * 5 + gathers % ("1", "float32", " open")
-    ledger += _TRAINS % "0,2" + gathers % ("0,2", "int64", " open")
+    ranks = "%s,%d" % (others, guilty)
+    step = _TRAINS % ranks + gathers % (ranks, "int64", "") + _LEARNS % (ranks, ranks)
+    ledger = step * 5 + gathers % (guilty, "float32", " open")
+    ledger += _TRAINS % others + gathers % (others, "int64", " open")
     (finding,) = _job(tmp_path, LEARNED, ledger).findings
-    assert finding.ranks == [1]
-    told = "Rank 1 left the others at 'if self.last_loss < self.enough' at %s:3 in on_step_end"
-    assert told % (tmp_path / "train.py") in finding.verdict
+    assert finding.ranks == [guilty]
+    told = "Rank %d left the others at 'if self.last_loss < self.enough' at %s:3 in on_step_end"
+    assert told % (guilty, tmp_path / "train.py") in finding.verdict
 
 
 def test_unlike_calls_that_nothing_precedes_have_no_other_place(tmp_path: Path) -> None:
@@ -496,7 +498,7 @@ for batch in train:
 
 
 def test_the_end_of_a_loader_that_the_other_did_not_ask_again_parts_nobody(tmp_path: Path) -> None:
-    """A loader that is asked one batch ahead ends on the rank that went on; who waits under the `if` has left."""
+    """A loader that is asked ahead ends on the rank that went on; who waits under the `if` has left."""
     asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
     scores = "ledger %s forward at @2:<module> via @2:<module>\n"
     ledger = asks % ("0-1", "") * 2 + scores % "0-1"
