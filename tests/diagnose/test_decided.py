@@ -7,7 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
@@ -112,12 +112,19 @@ for step in range(9):
 """
 
 
-def _job(tmp_path: Path, source: str, ledger: str, *, ended: bool = False) -> Diagnosis:
+def _job(
+    tmp_path: Path,
+    source: str,
+    ledger: str,
+    *,
+    ended: bool = False,
+    events: Sequence[Dict[str, Any]] = (),
+) -> Diagnosis:
     """Return what is said of a run with this source, whose lines stand in the ledger as numbers."""
     file = tmp_path / "train.py"
     file.write_text(source, encoding="utf-8")
     os.utime(file, (500.0, 500.0))  # Before the run.
-    events: List[Dict[str, Any]] = []
+    events = list(events)
     for rank in (0, 1) if ended else ():
         events += [{"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"}, {"event": "process.end", "rank": rank, "exit_code": 0}]
     return judge(from_lines("\n".join([*map(json.dumps, events), *_placed(ledger, file).splitlines()])))
@@ -534,3 +541,29 @@ def test_a_call_whose_timeout_the_library_caught_is_not_where_a_rank_left(tmp_pa
     (finding,) = _job(tmp_path, SAVES, ledger).findings
     assert finding.ranks == [0]
     assert "%s:4" % (tmp_path / "train.py") in finding.verdict
+
+
+SHARDS = """\
+for batch in loader:
+    model(batch).backward()
+dist.all_reduce(total)
+"""
+
+
+def test_a_loader_whose_rank_went_on_behind_its_loop_has_not_failed(tmp_path: Path) -> None:
+    """A rank that gloo aborts behind its loop has had fewer batches, although its log has no end."""
+    child = {"child_rank": 1, "child_local_rank": 1, "exit_code": -6, "signal": "SIGABRT"}
+    failure = {"type": "RuntimeError", "message": "Connection reset by peer", "frames": []}
+    end = {"event": "process.end", "failure": failure, "exit_code": 1, "uncaught": True}
+    events: List[Dict[str, Any]] = [{"event": "launcher.start", "launcher": "torchrun"}]
+    events += [{"event": "launcher.child", **child}, {"event": "process.start", "rank": 1, "world_size": 3}]
+    for rank in (0, 2):
+        events += [{"event": "process.start", "rank": rank, "world_size": 3}, {**end, "rank": rank}]
+    asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    passes = "ledger %s backward at @2:<module> via @2:<module>%s\n"
+    ledger = (asks % ("0-2", "") + passes % ("0-2", "")) * 3
+    ledger += asks % ("1", " raised") + "ledger 1 all_reduce 1 float32 at @3:<module> via @3:<module> open\n"
+    ledger += asks % ("0,2", "") + passes % ("0,2", " open")
+    (finding,) = _job(tmp_path, SHARDS, ledger, events=events).findings
+    assert (finding.ranks, finding.cause) == ([1], "uneven_batches")
+    assert "'for batch in loader' at %s:1" % (tmp_path / "train.py") in finding.verdict
