@@ -1,4 +1,4 @@
-"""The held-out jobs and their truths: what is written of a job stands in it, and its score is counted by it."""
+"""The held-out jobs and their truths: what is written of a job stands in it, and the score counts by it."""
 
 import json
 from pathlib import Path

@@ -281,8 +281,8 @@ def _abort(run: Run, process: LoggedProcess) -> Text:
     facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
     if standings_of(run).ranks and standings_of(run).unknown:
         return say(
-            "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass tensors "
-            "of different sizes to the same one; it is not known where {unknown} stood.",
+            "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass "
+            "tensors of different sizes to the same one; it is not known where {unknown} stood.",
             unknown=named(sorted(standings_of(run).unknown)),
             **facts,
         )
