@@ -11,8 +11,8 @@ from client_table import Client
 HELDOUT = Path(__file__).resolve().parent.parent / "heldout" / "clients"
 _LINES = (HELDOUT / "truths.jsonl").read_text(encoding="utf-8").splitlines()
 _TRUTHS = {truth["job"]: truth for truth in map(json.loads, _LINES)}
-# A callback of Lightning under its own launcher, a flag that transformers' loop asks for, and FSDP2.
-_JOBS = ("01_lightning_best_on_zero", "08_trainer_should_stop", "14_fsdp2_evaluates_on_zero")
+# A flag that the loop of transformers asks for, an evaluation with FSDP2, and ten methods below an `if`.
+_JOBS = ("08_trainer_should_stop", "14_fsdp2_evaluates_on_zero", "18_ten_methods_flush")
 _PATIENCE = 40  # Seconds that a rank waits for the others: more than a busy machine needs to meet.
 _TORCHRUN = "torchrun --master_addr=127.0.0.1 --master_port={port} --nproc_per_node=%d "
 
