@@ -18,9 +18,8 @@ _TORCHRUN = "torchrun --master_addr=127.0.0.1 --master_port={port} --nproc_per_n
 
 
 def _client(truth: Dict[str, Any]) -> Client:
-    launcher = "python " if truth["launch"] == "python" else _TORCHRUN % truth["ranks"]
     job = truth["job"] + ".py"
-    line = "PATIENCE=%d %s%s" % (_PATIENCE, launcher, HELDOUT / "jobs" / job)
+    line = "PATIENCE=%d %s%s" % (_PATIENCE, _TORCHRUN % truth["ranks"], HELDOUT / "jobs" / job)
     return Client(truth["job"], job, line)
 
 
