@@ -334,13 +334,21 @@ def _split(run: Run, standings: Standings) -> Optional[Split]:
     if mixed is not None:
         return splits.by_sequence(standings, mixed)
     if parted is not None:
-        return splits.by_sequence(standings, _by_source(parted) or splits.narrowed(standings, parted))
+        return _in_sequence(standings, splits.narrowed(standings, parted), _by_source(parted))
     stall = splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
     if stall is None:
         if aborted(run) or explained(run) or (_ended_well(standings) and disagreement(standings) is not None):
             return splits.of_sequence(standings)
         return splits.of_swapped(standings) if _ended_well(standings) else None
-    return splits.by_sequence(standings, _in_a_branch(standings, stall) or stall)
+    return _in_sequence(standings, stall, _in_a_branch(standings, stall))
+
+
+def _in_sequence(standings: Standings, found: Split, branched: Optional[Split]) -> Split:
+    """Return a split with what the sequence says: by an `if` on the rank, unless the sequence denies it."""
+    by_source = splits.by_sequence(standings, branched) if branched is not None else None
+    if branched is not None and by_source is not None and by_source.blame == branched.blame:
+        return by_source
+    return splits.by_sequence(standings, found)
 
 
 def _ended_well(standings: Standings) -> bool:

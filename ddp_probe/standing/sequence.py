@@ -33,6 +33,18 @@ Members = Mapping[str, AbstractSet[int]]
 _Label = Tuple[object, ...]
 
 
+class UnlikeCalls(NamedTuple):
+    """The first number of a group at which ranks made unlike calls, and the ranks that made each of them."""
+
+    group: str
+    number: int
+    sides: Tuple[Tuple[int, ...], ...]
+
+    def side_of(self, rank: int) -> int:
+        """Return which of the calls a rank has made, from 1 on; 0 if that is not known."""
+        return next((number for number, ranks in enumerate(self.sides, 1) if rank in ranks), 0)
+
+
 class SequenceEntry(NamedTuple):
     """A call or a pass in the sequence of a rank; `number` is how often the pass was entered, or the number of the call in its group."""
 
@@ -46,6 +58,7 @@ class SequenceEntry(NamedTuple):
     record: int = 1  # The number of its record in the ledger.
     is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
     is_over: bool = True  # It returned.
+    side: int = 0  # Which of the unlike calls it is that ranks made at its number.
 
     @property
     def ends_loader(self) -> bool:
@@ -56,6 +69,9 @@ class SequenceEntry(NamedTuple):
     def site(self) -> LedgerSite:
         """Return the line that makes it."""
         return self.way[-1] if self.way else LedgerSite()
+
+
+_Sequence = List[SequenceEntry]
 
 
 class SequenceParting(NamedTuple):
@@ -83,6 +99,13 @@ class SequenceParting(NamedTuple):
         made, usual = self.made, self.usual
         is_same = made is not None and usual is not None and (made.op, made.way) == (usual.op, usual.way)
         return is_same and made is not None and usual is not None and made.is_held_back != usual.is_held_back
+
+    def is_at(self, unlike: UnlikeCalls) -> bool:
+        """Tell whether both sides came to their unlike calls alike: then nothing parted them before."""
+        made, usual = self.made, self.usual
+        if made is None or usual is None or (made.op, made.way) != (usual.op, usual.way):
+            return False
+        return (made.group, made.number) == (usual.group, usual.number) == (unlike.group, unlike.number)
 
     @property
     def is_caught(self) -> bool:
@@ -118,17 +141,27 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back, is_over)
 
 
-def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
-    """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show."""
+def parted_sequences(
+    standings: LedgerStandings,
+    unlike: Optional[UnlikeCalls] = None,
+) -> Optional[SequenceParting]:
+    """Return where the sequences of the ranks part first; None if they do not, as far as the ledgers show.
+
+    Of a library that makes all calls from one line of the job, `unlike` says which of them are not the same.
+    """
     records = {rank: _sequence(standings.ranks[rank]) for rank in _compared(standings)}
     if not records or not all(any(record.way for record in kept) for kept in records.values()):
         return None  # A ledger of before version 3.
-    sequences = _without_roles({rank: entries(kept) for rank, kept in records.items()})
+    made = {rank: _with_sides(entries(kept), unlike, rank) for rank, kept in records.items()}
+    members = {name: ranks for name, (_, ranks) in standings.groups.items()}
+    sequences = _without_roles(_without_waits(made, members))
     if any(kept[0].number > 1 for kept in records.values()):
         earlier = parted_before(sequences)
         if earlier is not None:
             return earlier
     left = part(sequences, {name: ranks for name, (group, ranks) in standings.groups.items() if len(ranks) == group.size})
+    if left is not None and unlike is not None and left.is_at(unlike):
+        return None
     if left is not None:
         asked = (entry.site for sequence in sequences.values() for entry in sequence if entry.op == LOADER)
         left = left._replace(loaders=frozenset((site.file, site.line) for site in asked))
@@ -138,6 +171,31 @@ def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
             decision = _of_library(standings, left, files) or decision
         left = _by_statement(left._replace(decision=decision))
     return left
+
+
+def _with_sides(sequence: Iterable[SequenceEntry], unlike: Optional[UnlikeCalls], rank: int) -> _Sequence:
+    sides = {(unlike.group, unlike.number): unlike.side_of(rank)} if unlike is not None else {}
+    return [entry._replace(side=sides.get((entry.group, entry.number), 0)) for entry in sequence]
+
+
+def _without_waits(sequences: Dict[int, _Sequence], members: Members) -> Dict[int, _Sequence]:
+    """Return the sequences without the exceptions of calls that others never came to.
+
+    A library may catch the timeout of one, and go on.
+    """
+    makers: Dict[Tuple[str, str, int], Set[int]] = {}
+    for rank, sequence in sequences.items():
+        for entry in sequence:
+            if entry.group:
+                makers.setdefault((entry.op, entry.group, entry.number), set()).add(rank)
+    answer: Dict[int, _Sequence] = {}
+    for rank, sequence in sequences.items():
+        answer[rank] = []
+        for entry in sequence:
+            there = makers.get((entry.op, entry.group, entry.number), set())
+            is_alone = bool(entry.group) and not set(members.get(entry.group, ())) & set(sequences) <= there
+            answer[rank].append(entry._replace(raised=False) if is_alone and entry.raised else entry)
+    return answer
 
 
 def _without_roles(sequences: Dict[int, List[SequenceEntry]]) -> Dict[int, List[SequenceEntry]]:
@@ -288,9 +346,14 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
 
 
 def _of_library(standings: LedgerStandings, left: SequenceParting, files: Iterable[str]) -> Optional[Deciding]:
-    """Return why the loop of a library ended on one side: the other goes on at the very line of the job that all came from."""
+    """Return why the loop of a library ended on one side: the other goes on at the line that all came from.
+
+    If both do, the other takes the next turn of the loop: a batch, or a forward pass.
+    """
     made, usual, shared = left.trail
     goes_on = [entry is not None and shared is not None and entry.way == shared.way for entry in (made, usual)]
+    if all(goes_on):
+        goes_on = [entry is not None and entry.op in (LOADER, FORWARD) for entry in (made, usual)]
     is_out_of_batches = any(entry is not None and entry.ends_loader for entry in (left.made, left.usual))
     if goes_on[0] == goes_on[1] or is_out_of_batches:
         return None
@@ -565,7 +628,9 @@ class _Walk:
         made = [self.entry(side, places[side]) for side in (0, 1)]
         raised = [entry is not None and entry.raised for entry in made]
         if raised[0] != raised[1]:
-            return raised.index(True)
+            side = raised.index(True)
+            if not self._asks_no_more(made[side], 1 - side, places[1 - side]):
+                return side
         wanted = [self.labels[side][places[side]] for side in (0, 1)]
         for length in range(min(*places, _LONGEST), 0, -1):
             context = self.labels[0][places[0] - length : places[0]]
@@ -576,6 +641,13 @@ class _Walk:
                 return 1 if after[wanted[0]] else 0
         known = [self.labels[side][places[side]] in self.labels[side][: places[side]] for side in (0, 1)]
         return known.index(False) if known[0] != known[1] else -1
+
+    def _asks_no_more(self, end: Optional[SequenceEntry], side: int, place: int) -> bool:
+        """Tell whether an entry is the end of a DataLoader that the other side, whose own may end, let be."""
+        if end is None or not end.ends_loader:
+            return False
+        asked = (entry for entry in self.sides[side][place:] if entry.op == LOADER)
+        return all(entry.way != end.way for entry in asked)
 
 
 def _common_start(one: Sequence[SequenceEntry], other: Sequence[SequenceEntry]) -> Tuple[int, int]:
@@ -600,7 +672,8 @@ def _compared_places(sides: Sequence[Sequence[SequenceEntry]], by_way: bool, apa
 
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:
-    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.is_held_back, entry.raised
+    way = entry.way if by_way else entry.way[-1:]
+    return entry.op, way, entry.size, entry.is_held_back, entry.side, entry.raised
 
 
 def _after(labels: Sequence[_Label], context: Sequence[_Label], but: int) -> List[_Label]:

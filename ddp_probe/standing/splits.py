@@ -15,7 +15,13 @@ from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.item_order import first_mixed_calls
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
-from ddp_probe.standing.sequence import SequenceParting, left_in_thread, parted_sequences, swapped_passes
+from ddp_probe.standing.sequence import (
+    SequenceParting,
+    UnlikeCalls,
+    left_in_thread,
+    parted_sequences,
+    swapped_passes,
+)
 from ddp_probe.standing.stalls import BACKWARD, Stall, all_stalls, is_long
 
 # Each kind of split belongs to one rule.
@@ -75,10 +81,16 @@ def by_sequence(standings: LedgerStandings, found: Split) -> Split:
     """Return a split with the entry at which ranks left the sequence before it; who left is to blame, and not who waits."""
     if found.kind not in (*_ONLY_MEETING, LEFT):
         return found
-    left = parted_sequences(standings)
+    left = parted_sequences(standings, _unlike(found))
     if found.kind == LEFT:
         return found._replace(sequence=left) if left is not None and left.is_sure else found
     return _left(found, left) if left is not None else found
+
+
+def _unlike(found: Split) -> Optional[UnlikeCalls]:
+    if found.group is None or found.kind != DIFFER:
+        return None
+    return UnlikeCalls(found.group.id, found.number, tuple(ranks for _, ranks in found.calls))
 
 
 def _left(found: Split, left: SequenceParting) -> Split:

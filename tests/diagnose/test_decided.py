@@ -7,7 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
@@ -112,12 +112,19 @@ for step in range(9):
 """
 
 
-def _job(tmp_path: Path, source: str, ledger: str, *, ended: bool = False) -> Diagnosis:
+def _job(
+    tmp_path: Path,
+    source: str,
+    ledger: str,
+    *,
+    ended: bool = False,
+    events: Sequence[Dict[str, Any]] = (),
+) -> Diagnosis:
     """Return what is said of a run with this source, whose lines stand in the ledger as numbers."""
     file = tmp_path / "train.py"
     file.write_text(source, encoding="utf-8")
     os.utime(file, (500.0, 500.0))  # Before the run.
-    events: List[Dict[str, Any]] = []
+    events = list(events)
     for rank in (0, 1) if ended else ():
         events += [{"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"}, {"event": "process.end", "rank": rank, "exit_code": 0}]
     return judge(from_lines("\n".join([*map(json.dumps, events), *_placed(ledger, file).splitlines()])))
@@ -447,3 +454,116 @@ def test_a_function_of_a_table_is_called_once(tmp_path: Path) -> None:
     (finding,) = _job(tmp_path, TABLE, ledger).findings
     assert finding.ranks == [1]
     assert "Rank 1 left the others at 'if loss < goal' at %s:5 in stops" % (tmp_path / "train.py") in finding.verdict
+
+
+LEARNED = """\
+class StopWhenLearned(TrainerCallback):
+    def on_step_end(self, args, state, control):
+        if self.last_loss < self.enough:
+            control.should_training_stop = True
+
+
+trainer.train()
+"""
+_TRAINS = "ledger %s dataloader at @7:<module> via @7:<module>\n"
+_LEARNS = _TRAINS.replace("dataloader", "backward") + _TRAINS.replace("dataloader", "optimizer")
+
+
+@pytest.mark.parametrize(("guilty", "others"), [(1, "0,2"), (0, "1"), (1, "0")], ids=str)
+def test_the_condition_that_stops_a_trainer_is_named(guilty: int, others: str, tmp_path: Path) -> None:
+    """All calls of a Trainer have one line of the job; unlike ones part ranks of which some took a batch."""
+    gathers = "ledger %s all_gather 1 %s at @7:<module> via @7:<module>%s\n"
+    ranks = "%s,%d" % (others, guilty)
+    step = _TRAINS % ranks + gathers % (ranks, "int64", "") + _LEARNS % (ranks, ranks)
+    ledger = step * 5 + gathers % (guilty, "float32", " open")
+    ledger += _TRAINS % others + gathers % (others, "int64", " open")
+    (finding,) = _job(tmp_path, LEARNED, ledger).findings
+    assert finding.ranks == [guilty]
+    told = "Rank %d left the others at 'if self.last_loss < self.enough' at %s:3 in on_step_end"
+    assert told % (guilty, tmp_path / "train.py") in finding.verdict
+
+
+def test_unlike_calls_that_nothing_precedes_have_no_other_place(tmp_path: Path) -> None:
+    """Ranks that came to the same call alike, and pass it other tensors, did not part before it."""
+    step = _TRAINS % "0-2" + _LEARNS % ("0-2", "0-2")
+    unlike = "ledger %s all_gather 1 %s at @7:<module> via @7:<module> open\n"
+    ledger = step * 3 + _TRAINS % "0-2" + unlike % ("1", "float32") + unlike % ("0,2", "int64")
+    (finding,) = _job(tmp_path, LEARNED, ledger).findings
+    assert (finding.id, finding.ranks) == ("DDP627", [1])
+    assert "with the same data type as the others" in finding.remedy
+    assert "self.enough" not in finding.verdict
+
+
+GATHERS = """\
+for batch in loader:
+    scores = model(batch)
+    if accelerator.is_main_process:
+        scores = accelerator.gather(scores)
+for batch in train:
+    model(batch).backward()
+"""
+
+
+def test_the_end_of_a_loader_that_the_other_did_not_ask_again_parts_nobody(tmp_path: Path) -> None:
+    """A loader that is asked ahead ends on the rank that went on; who waits under the `if` has left."""
+    asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    scores = "ledger %s forward at @2:<module> via @2:<module>\n"
+    ledger = asks % ("0-1", "") * 2 + scores % "0-1"
+    ledger += "ledger 0 all_gather 4 float32 at @4:<module> via @4:<module> open\n"
+    ledger += asks % ("1", " raised") + scores % "1" + "ledger 1 dataloader at @5:<module> via @5:<module>\n"
+    ledger += "ledger 1 forward at @6:<module> via @6:<module>\n"
+    ledger += "ledger 1 backward at @6:<module> via @6:<module> open\n"
+    (finding,) = _job(tmp_path, GATHERS, ledger).findings
+    assert finding.ranks == [0]
+    assert "under the 'if' in line 3" in finding.verdict
+
+
+SAVES = """\
+class KeepBest(Callback):
+    def on_train_batch_end(self, trainer):
+        if trainer.is_global_zero:
+            trainer.save_checkpoint("best.ckpt")
+
+
+trainer.fit()
+"""
+
+
+def test_a_call_whose_timeout_the_library_caught_is_not_where_a_rank_left(tmp_path: Path) -> None:
+    """A rank that waited for a call that the other never came to, and whose library went on, has not left."""
+    fits = "ledger %s %s at @7:<module> via @7:<module>%s\n"
+    asks = fits % ("0-1", "broadcast 1 int64 root 0", "")
+    step = asks + fits % ("0-1", "dataloader", "") + fits % ("0-1", "backward", "")
+    ledger = step * 3 + "ledger 0 save at @4:KeepBest.on_train_batch_end via @7:<module>\n"
+    ledger += "ledger 0 barrier at @4:KeepBest.on_train_batch_end via @7:<module> open\n"
+    ledger += fits % ("1", "broadcast 1 int64 root 0", " raised")
+    ledger += fits % ("1", "dataloader", "") + fits % ("1", "backward", " open")
+    (finding,) = _job(tmp_path, SAVES, ledger).findings
+    assert finding.ranks == [0]
+    assert "%s:4" % (tmp_path / "train.py") in finding.verdict
+
+
+SHARDS = """\
+for batch in loader:
+    model(batch).backward()
+dist.all_reduce(total)
+"""
+
+
+def test_a_loader_whose_rank_went_on_behind_its_loop_has_not_failed(tmp_path: Path) -> None:
+    """A rank that gloo aborts behind its loop has had fewer batches, although its log has no end."""
+    child = {"child_rank": 1, "child_local_rank": 1, "exit_code": -6, "signal": "SIGABRT"}
+    failure = {"type": "RuntimeError", "message": "Connection reset by peer", "frames": []}
+    end = {"event": "process.end", "failure": failure, "exit_code": 1, "uncaught": True}
+    events: List[Dict[str, Any]] = [{"event": "launcher.start", "launcher": "torchrun"}]
+    events += [{"event": "launcher.child", **child}, {"event": "process.start", "rank": 1, "world_size": 3}]
+    for rank in (0, 2):
+        events += [{"event": "process.start", "rank": rank, "world_size": 3}, {**end, "rank": rank}]
+    asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"
+    passes = "ledger %s backward at @2:<module> via @2:<module>%s\n"
+    ledger = (asks % ("0-2", "") + passes % ("0-2", "")) * 3
+    ledger += asks % ("1", " raised") + "ledger 1 all_reduce 1 float32 at @3:<module> via @3:<module> open\n"
+    ledger += asks % ("0,2", "") + passes % ("0,2", " open")
+    (finding,) = _job(tmp_path, SHARDS, ledger, events=events).findings
+    assert (finding.ranks, finding.cause) == ([1], "uneven_batches")
+    assert "'for batch in loader' at %s:1" % (tmp_path / "train.py") in finding.verdict

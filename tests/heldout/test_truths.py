@@ -1,4 +1,4 @@
-"""The held-out jobs and their truths: what is written of a job stands in it, and scripts/score_partings counts by it."""
+"""The held-out jobs and their truths: what is written of a job stands in it, and the score counts by it."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,24 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 HERE = Path(__file__).resolve().parent
-JOBS = sorted((HERE / "jobs").glob("*.py"))
-TRUTHS = [json.loads(line) for line in (HERE / "truths.jsonl").read_text(encoding="utf-8").splitlines()]
+SETS = (HERE, HERE / "clients")
+
+
+def _jobs(folder: Path) -> List[Path]:
+    return sorted((folder / "jobs").glob("*.py"))
+
+
+def _truths(folder: Path) -> List[Dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "truths.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def _cases(folder: Path) -> List[Any]:
+    return [pytest.param(folder, truth, id=truth["job"]) for truth in _truths(folder)]
+
+
+JOBS = [*_jobs(HERE), *_jobs(HERE / "clients")]
+TRUTHS = _truths(HERE)
+CASES = [*_cases(HERE), *_cases(HERE / "clients")]
 
 
 def _statements(truth: Dict[str, Any]) -> List[Any]:
@@ -21,21 +37,23 @@ def test_a_job_compiles(job: Path) -> None:
     compile(job.read_text(encoding="utf-8"), str(job), "exec")
 
 
-def test_each_job_has_one_truth() -> None:
+@pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
+def test_each_job_has_one_truth(folder: Path) -> None:
     """Each job has one truth, and no number is that of two jobs."""
-    assert [truth["job"] for truth in TRUTHS] == [job.stem for job in JOBS]
-    assert len({job.stem[:2] for job in JOBS}) == len(JOBS)
+    names = [job.stem for job in _jobs(folder)]
+    assert [truth["job"] for truth in _truths(folder)] == names
+    assert len({name[:2] for name in names}) == len(names) > 20
 
 
-@pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth["job"])
-def test_a_truth_stands_in_its_job(truth: Dict[str, Any]) -> None:
+@pytest.mark.parametrize(("folder", "truth"), CASES)
+def test_a_truth_stands_in_its_job(folder: Path, truth: Dict[str, Any]) -> None:
     """Each line that a truth names holds the statement that the truth quotes."""
-    lines = (HERE / "jobs" / (truth["job"] + ".py")).read_text(encoding="utf-8").splitlines()
+    lines = (folder / "jobs" / (truth["job"] + ".py")).read_text(encoding="utf-8").splitlines()
     assert [[number, lines[number - 1].strip()] for number, _ in _statements(truth)] == _statements(truth)
 
 
-@pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth["job"])
-def test_a_truth_says_who_and_where(truth: Dict[str, Any]) -> None:
+@pytest.mark.parametrize(("folder", "truth"), CASES)
+def test_a_truth_says_who_and_where(folder: Path, truth: Dict[str, Any]) -> None:
     """A job whose ranks part has a guilty rank, a place and a deciding statement; a healthy one has none of them."""
     assert truth["ends"] in ("hangs", "fails", "mixed", "healthy")
     parts = truth["ends"] != "healthy"

@@ -281,7 +281,14 @@ def _abort(run: Run, process: LoggedProcess) -> Text:
     parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=last_done(process))]
     parts += [say("rank {rank} lost the connection {stop}", rank=failure.rank, stop=stood(failure)) for failure in lost[:4]]
     facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
-    if standings_of(run).unknown or not standings_of(run).ranks:
+    if standings_of(run).ranks and standings_of(run).unknown:
+        return say(
+            "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass "
+            "tensors of different sizes to the same one; it is not known where {unknown} stood.",
+            unknown=named(sorted(standings_of(run).unknown)),
+            **facts,
+        )
+    if not standings_of(run).ranks:
         return say(
             "{parts:capital}. gloo and NCCL abort a process if {who} are in different collectives, or pass tensors "
             "of different sizes to the same one; the collectives are not recorded.",

@@ -44,8 +44,11 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _may_have_failed(run: Run, left: SequenceParting) -> bool:
-    """Tell whether a DataLoader may have failed: a ledger says the same of its end."""
+    """Tell whether a DataLoader may have failed and not ended: its rank is gone, and never left its loop."""
     if left.made is None or not left.made.ends_loader:
+        return False
+    statement = left_sequence.sure_statement(left.decision)
+    if statement is not None and statement.kind == "for":
         return False
     gone = [standings_of(run).ranks[rank] for rank in left.ranks]
     return any(standing.left is not None and standing.process.ended is None for standing in gone)
