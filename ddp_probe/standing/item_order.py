@@ -96,7 +96,11 @@ def _turn(pairs: Sequence[Tuple[Record, Record]]) -> Optional[_Turn]:
     while size and begin and pairs[begin - 1][0].item not in items:
         begin -= 1
         items.add(pairs[begin][0].item)
-    turn = pairs[begin : first + size]
+    end = first + size
+    while size and end < len(pairs) and pairs[end][0].item == pairs[end][1].item and pairs[end][0].item not in items:
+        items.add(pairs[end][0].item)
+        end += 1
+    turn = pairs[begin:end]
     are_names = all(call.item & ITEM_IS_NAME for pair in turn for call in pair)
     # Numbers may say where each rank begins: with its own part. Then no rank is at the same number as another.
     if not size or not (are_names or any(one.item == other.item for one, other in turn)):
