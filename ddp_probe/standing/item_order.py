@@ -12,14 +12,12 @@ from ddp_probe.reading.whole_ledger import Group, LedgerSite, Record
 from ddp_probe.shared.ledger_schema import ITEM_IS_NAME, PAIRED
 from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.loop_source import ItemLoop, item_loop
-from ddp_probe.standing.out_of_step import Mixed, first_mixed
+from ddp_probe.standing.out_of_step import ADDS_UP, Mixed, first_mixed
 from ddp_probe.standing.rank_standing import LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 
 _MOST_RANKS = 16  # Their ledgers are read again.
 _LONGEST_TURN = 256  # Items whose order is compared.
-_ADDS_UP = frozenset("all_reduce all_reduce_coalesced reduce broadcast reduce_scatter _reduce_scatter_base reduce_scatter_tensor".split())
-"""What makes wrong numbers of tensors that do not belong together. The others keep what each rank gives apart."""
 
 _Calls = Dict[Tuple[str, int], Record]  # By group and number.
 
@@ -127,7 +125,7 @@ def _mixed(standings: LedgerStandings, turn: _Turn, usual: List[int], other: Lis
     group, way = call.group or Group(), call.way or ((call.site,) if call.site is not None else ())
     sources = SourceTrees(min(standings.ranks[rank].moved() for rank in (usual[0], other[0])))
     loop = item_loop(sources, way, call.op)
-    if call.op not in _ADDS_UP and not (loop is not None and loop.gives_tensor):
+    if call.op not in ADDS_UP and not (loop is not None and loop.gives_tensor):
         return None
     if not (call.item & ITEM_IS_NAME or (loop is not None and loop.gives_tensor)):
         return None
