@@ -43,7 +43,7 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line {line}: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that{first} and that{second}: decide on one rank and broadcast the decision."
-_MODEL = "Let all ranks pass the same model forward{at}: decide on one rank which one it is, and broadcast the decision."
+_MODEL = "Let all ranks pass the same model forward{at}: decide on one rank, and broadcast the decision."
 _THREAD = say("Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank.")
 _HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide{where} by what all ranks count alike, such as the step."
 _SAME = "Let all ranks take the same branch{where}: all_reduce what decides, or decide on one rank and broadcast the decision."
@@ -69,9 +69,9 @@ def told(left: SequenceParting) -> Text:
     if left.is_other_model:
         numbers = [entry.model if entry is not None else 0 for entry in (left.usual, left.made)]
         met = say(
-            "{who:capital} passed different models forward{after}: {others} {others:its|their} model {first} in {usual}, and {side} "
-            "{side:its|their} model {second} in {made}, as a rank counts them when it comes to them. Until then, these two had not met: "
-            "what DDP exchanges is mixed.",
+            "{who:capital} passed different models forward{after}: {others} {others:its|their} model {first} "
+            "in {usual}, and {side} {side:its|their} model {second} in {made}, as a rank counts them when it comes "
+            "to them. Until then, these two had not met: what DDP exchanges is mixed.",
             who=named(sorted((*left.sides[0], *left.sides[1]))),
             after=_after(left),
             others=named(left.sides[1]),

@@ -9,7 +9,8 @@ Three lines of such a text:
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
 a space), `via FILE:LINE FILE:LINE` (lines on the way there, the outermost first), `on DEVICE`, `x200` (200 times), `async`,
-`thread` (not of the main thread), `held` (a forward pass under no_sync()), `model 1` and `buffers` (of a forward pass in which ranks meet), `handler 15` (in the handler of that signal),
+`thread` (not of the main thread), `held` (a forward pass under no_sync()), `model 1` and `buffers` (of a
+forward pass in which ranks meet), `handler 15` (in the handler of that signal),
 `item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and
 how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 

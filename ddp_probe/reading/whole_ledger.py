@@ -69,7 +69,7 @@ class Record(NamedTuple):
 
     is_held_back: bool = False  # Whether the gradients of a forward pass are not exchanged, as under no_sync().
     sends_buffers: bool = False  # Whether DDP sends the buffers of the model in a forward pass.
-    model: int = 0  # The number of the model of a forward pass in which ranks meet, as this rank counts them; else 0.
+    model: int = 0  # The number of the model of a forward pass in which ranks meet; else 0.
 
     @property
     def is_open(self) -> bool:

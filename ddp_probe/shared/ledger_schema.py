@@ -133,7 +133,7 @@ PASS: Tuple[Field, ...] = (
     Field("H", "phase", "The phase, see below."),
     Field("H", "way", "Text with the way to the job's line."),
     Field("H", "site", "Text with the job's line."),
-    Field("H", "flags", "Sum of the flags of a record; times 256, the number of the model of a forward pass in which ranks meet, else 0."),
+    Field("H", "flags", "Sum of the flags of a record; times 256, the number of a model that ranks meet in."),
     Field("Q", "index_again", "The same as index."),
 )
 

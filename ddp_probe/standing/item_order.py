@@ -95,7 +95,9 @@ def _turn(pairs: Sequence[Tuple[Record, Record]]) -> Optional[_Turn]:
         begin -= 1
         items.add(pairs[begin][0].item)
     end = first + size
-    while size and end < len(pairs) and pairs[end][0].item == pairs[end][1].item and pairs[end][0].item not in items:
+    while size and end < len(pairs) and pairs[end][0].item not in items:
+        if pairs[end][0].item != pairs[end][1].item:
+            break
         items.add(pairs[end][0].item)
         end += 1
     turn = pairs[begin:end]

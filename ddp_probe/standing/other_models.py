@@ -1,7 +1,7 @@
-"""Ranks that pass different models forward in one step: the buffers or the gradients of one model meet those of another.
+"""Ranks that pass different models forward in one step: buffers or gradients of one meet those of another.
 
-Nothing fails if the models are built alike, and the line may be the same. Each rank counts its models as it comes to them, so their numbers
-are compared by which have met before: two ranks that part there have passed another model than the one that belonged to it until then.
+Nothing fails if the models are built alike, and the line may be the same. Each rank counts its models as it
+comes to them, so numbers are compared by which have met before.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -29,7 +29,7 @@ class _Meeting(NamedTuple):
 
 
 def other_models(standings: LedgerStandings) -> Optional[SequenceParting]:
-    """Return the first forward passes at which ranks passed models that do not belong together; None if there are none."""
+    """Return the first forward passes of models that met, and do not belong together."""
     ranks = compared_ranks(standings)
     chosen = ranks[:: max(1, len(ranks) // _MOST_RANKS)][:_MOST_RANKS]
     entries = {rank: kept_sequence(standings.ranks[rank]) for rank in chosen}
@@ -47,17 +47,19 @@ def other_models(standings: LedgerStandings) -> Optional[SequenceParting]:
     begin = min(meeting.step for meeting in meetings.values())
     others = [rank for rank, meeting in meetings.items() if meeting.step == begin]
     usual = [rank for rank in steps if rank not in others]
-    made, common, shared = meetings[others[0]].entries[1], meetings[others[0]].entries[0], meetings[others[0]].shared
+    common, made = meetings[others[0]].entries
+    shared = meetings[others[0]].shared
     if len(usual) < len(others):
         usual, others, made, common = others, usual, common, made
     is_sure = len(usual) > len(others)
     blame = others if is_sure else sorted((*usual, *others))
     sides = tuple(others), tuple(usual)
-    return SequenceParting(tuple(blame), sides[1], shared, made, common, is_sure, sides=sides, is_other_model=True)
+    left = SequenceParting(tuple(blame), sides[1], shared, made, common, is_sure, sides=sides)
+    return left._replace(is_other_model=True)
 
 
 def _steps(entries: Sequence[SequenceEntry]) -> List[_Step]:
-    """Return the steps of a rank in which ranks can have met; a backward pass of a model of its own is none."""
+    """Return the steps in which ranks can have met; a backward pass of a model of its own is none."""
     steps: List[_Step] = []
     forwards: List[SequenceEntry] = []
     for entry in entries:
@@ -82,20 +84,27 @@ def _is_whole(entries: Sequence[SequenceEntry]) -> bool:
 
 
 def _first_meeting(one: Sequence[_Step], other: Sequence[_Step]) -> Optional[_Meeting]:
-    """Return the first passes of two ranks that met although their models belong to others by what met before."""
+    """Return the first passes that met although their models belong to others by what met before."""
     partners: Tuple[Dict[int, int], Dict[int, int]] = ({}, {})
     before: Optional[SequenceEntry] = None
     for number, steps in enumerate(zip(one, other)):
         for first, second in _pairs(*steps):
-            known = partners[0].setdefault(first.model, second.model), partners[1].setdefault(second.model, first.model)
-            if known != (second.model, first.model):
+            partner = partners[0].setdefault(first.model, second.model)
+            if partner != second.model or partners[1].setdefault(second.model, first.model) != first.model:
                 return _Meeting(number, (first, second), before)
             before = first
     return None
 
 
 def _pairs(one: _Step, other: _Step) -> List[Tuple[SequenceEntry, SequenceEntry]]:
-    """Return the passes of a step that met, as far as it is known: one after another if buffers are sent, and a single one in the gradients."""
-    pairs = list(zip(one.in_buffers, other.in_buffers)) if len(one.in_buffers) == len(other.in_buffers) else []
-    models = [{entry.model for entry in step.in_gradients} for step in (one, other)]
-    return [*pairs, (one.in_gradients[-1], other.in_gradients[-1])] if len(models[0]) == len(models[1]) == 1 else pairs
+    """Return the passes of a step that met, as far as it is known.
+
+    Where buffers are sent, they meet one after another; in the gradients, a single model of each rank does.
+    """
+    pairs: List[Tuple[SequenceEntry, SequenceEntry]] = []
+    if len(one.in_buffers) == len(other.in_buffers):
+        pairs += zip(one.in_buffers, other.in_buffers)
+    models = [{entry.model for entry in one.in_gradients}, {entry.model for entry in other.in_gradients}]
+    if len(models[0]) == len(models[1]) == 1:
+        pairs.append((one.in_gradients[-1], other.in_gradients[-1]))
+    return pairs

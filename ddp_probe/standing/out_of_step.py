@@ -4,6 +4,7 @@ Backends pair calls by their order. Two lines that meet are often right: the arm
 that have ended. They are wrong if both lines are on the way of one rank: then the call that belongs there met another one.
 """
 
+import itertools
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.reading.rank_ledger import LedgerCall
@@ -40,7 +41,7 @@ class Mixed(NamedTuple):
     orders: Tuple[
         Tuple[int, ...], ...
     ] = ()  # If both make the same calls in a loop: its items in the order of each side, as the first side counts them.
-    has_other_names: bool = False  # Both sides call one function in two arms, and give it a text of their own.
+    has_other_names: bool = False  # Both call one function in two arms, with texts of their own.
 
     @property
     def rank(self) -> Tuple[bool, int]:
@@ -209,9 +210,9 @@ class _Pair:
         return False
 
     def has_other_names(self, at: int) -> bool:
-        """Tell whether both arms call one function, and each gives it a text of its own: what is added up there has two names."""
+        """Tell whether both arms call one function, and each gives it a text of its own."""
         (op, one), (_, other) = self.labels[0][at], self.labels[1][at]
-        depth = next((depth for depth, (first, second) in enumerate(zip(one, other)) if first != second), len(one))
+        depth = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
         inside = [way[depth + 1 : depth + 2] for way in (one, other)]
         if op not in ADDS_UP or not all(inside) or inside[0][0].function != inside[1][0].function:
             return False
@@ -264,8 +265,8 @@ class _Parting(NamedTuple):
         calls = tuple((pair.placed(side, self.at), tuple(pair.ranks[side])) for side in (0, 1))
         extra = calls[self.side][0].site if self.side >= 0 else None
         number, blame = pair.first + self.at, self._blame(group)
-        mixed = Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure, pair.deciding(self.at))
-        return mixed._replace(has_other_names=pair.has_other_names(self.at))
+        mixed = Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure)
+        return mixed._replace(deciding=pair.deciding(self.at), has_other_names=pair.has_other_names(self.at))
 
     def _blame(self, group: Group) -> Tuple[int, ...]:
         """Blame the few; of two sides alike in size the one whose call only it makes, unless the other has made it before and skips it now."""

@@ -117,8 +117,9 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    entry = SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back)
-    return entry._replace(is_over=record.state == "returned", model=record.model, sends_buffers=record.sends_buffers)
+    entry = SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
+    entry = entry._replace(is_held_back=record.is_held_back, is_over=record.state == "returned")
+    return entry._replace(model=record.model, sends_buffers=record.sends_buffers)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:

@@ -95,7 +95,7 @@ def of_sequence(standings: LedgerStandings) -> Optional[Split]:
 
 
 def of_swapped(standings: LedgerStandings) -> Optional[Split]:
-    """Return where ranks that ended well have made the backward passes of a step in another order, or passed different models forward."""
+    """Return where ranks that ended well passed models forward, or back, in another order."""
     left = swapped_passes(standings) or other_models(standings)
     return _of_left(standings, left) if left is not None else None
 

@@ -111,7 +111,7 @@ def test_numbers_that_differ_everywhere_are_no_proof(tmp_path: Path) -> None:
 
 
 def test_numbers_may_agree_again_at_the_end(tmp_path: Path) -> None:
-    """Two numbers that change places at the begin of a turn are told, if a later one of the same turn is at its place."""
+    """Two numbers that change places first are told, if a later one of the turn is at its place."""
     (finding,) = _job(tmp_path, IN_PARTS, ["0 8 3", "8 0 3"]).findings
     assert "rank 0 takes 1, 2, 3, and rank 1 takes 2, 1, 3" in finding.verdict
     assert _job(tmp_path, IN_PARTS, ["0 1 2 3", "1 0 3 2"]).verdict == "clear"

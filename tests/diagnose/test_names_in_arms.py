@@ -1,4 +1,4 @@
-"""Two arms of a decision that call one function with texts of their own: what one name has is added to what another has."""
+"""Two arms of a decision that call one function with texts of their own: two names are added up."""
 
 import json
 import os
@@ -37,9 +37,10 @@ class Phase:
 """
 
 
-def _judge(tmp_path: Path, source: str, first: str, second: str, op: str = "all_reduce", test: str = "age > price") -> Diagnosis:
+def _judge(tmp_path: Path, source: str, texts: str, op: str = "all_reduce", test: str = "a > b") -> Diagnosis:
     """Judge two ranks that ended well, each of which has taken an arm of its own, twice."""
     file = tmp_path / "train.py"
+    first, second = texts.split()
     file.write_text(source % {"first": first, "second": second, "op": op, "test": test}, encoding="utf-8")
     os.utime(file, (500.0, 500.0))  # Before the run.
     events: List[Dict[str, Any]] = []
@@ -56,22 +57,22 @@ def _judge(tmp_path: Path, source: str, first: str, second: str, op: str = "all_
 
 @pytest.mark.parametrize("source", [CHOICE, FALLBACK])
 def test_other_names_in_two_arms_are_told(tmp_path: Path, source: str) -> None:
-    """Both lines are named, and what decided between them: of a `with`, its last line, where Python up to 3.9 leaves it."""
-    (finding,) = _judge(tmp_path, source, "'age'", "'price'").findings
+    """What decided is named; of a `with`, its last line is known, where Python up to 3.9 leaves it."""
+    (finding,) = _judge(tmp_path, source, "'age' 'price'").findings
     assert (finding.slug, finding.ranks) == ("calls-out-of-step", [0, 1] if source is CHOICE else [1])
     assert "Both lines call one function, each with a text of its own" in finding.verdict
-    assert ("'if age > price'" if source is CHOICE else "'except RuntimeError'") in finding.verdict
+    assert ("'if a > b'" if source is CHOICE else "'except RuntimeError'") in finding.verdict
     assert "2 calls have met from different lines" in finding.verdict
 
 
 @pytest.mark.parametrize("source", [CHOICE, FALLBACK])
-@pytest.mark.parametrize(("first", "second"), [("'age'", "'age'"), ("age", "price"), ("'age'", "price"), ("0", "1")])
-def test_arms_without_names_of_their_own_are_clear(tmp_path: Path, source: str, first: str, second: str) -> None:
+@pytest.mark.parametrize("texts", ["'age' 'age'", "age price", "'age' price", "0 1"])
+def test_arms_without_names_of_their_own_are_clear(tmp_path: Path, source: str, texts: str) -> None:
     """One name, or a value that may be the same, is what two arms may well add up."""
-    assert _judge(tmp_path, source, first, second).verdict == "clear"
+    assert _judge(tmp_path, source, texts).verdict == "clear"
 
 
 def test_roles_and_calls_that_add_nothing_up_are_clear(tmp_path: Path) -> None:
     """The arms of an `if` on the rank are roles, and gathered values stay apart."""
-    assert _judge(tmp_path, CHOICE, "'main'", "'worker'", test="rank == 0").verdict == "clear"
-    assert _judge(tmp_path, CHOICE, "'age'", "'price'", op="all_gather").verdict == "clear"
+    assert _judge(tmp_path, CHOICE, "'main' 'worker'", test="rank == 0").verdict == "clear"
+    assert _judge(tmp_path, CHOICE, "'age' 'price'", op="all_gather").verdict == "clear"

@@ -1,4 +1,4 @@
-"""Ranks that pass different models forward in one step: what DDP exchanges is mixed, although the line is the same and nothing fails."""
+"""Ranks that pass different models forward in one step, from one line: what DDP exchanges is mixed."""
 
 import json
 import os
@@ -29,21 +29,27 @@ def _judge(tmp_path: Path, ranks: int, lines: List[str]) -> Diagnosis:
 
 
 def _step(rank: int, model: int, words: str = "buffers") -> List[str]:
-    line = "ledger %d forward at '%%(file)s:2:step' via '%%(file)s:2:step' model %d %s"
-    return [line % (rank, model, words), "ledger %d backward at '%%(file)s:3:step' via '%%(file)s:3:step'" % rank]
+    forward = "ledger %d forward at '%%(file)s:2:step' via '%%(file)s:2:step' model %d %s"
+    backward = "ledger %d backward at '%%(file)s:3:step' via '%%(file)s:3:step'"
+    return [forward % (rank, model, words), backward % rank]
 
 
 def _turns(*models: str, words: str = "buffers") -> List[str]:
     """Return the steps of each rank, whose models are written as digits."""
-    return [line for rank, own in enumerate(models) for model in own for line in _step(rank, int(model), words)]
+    lines: List[str] = []
+    for rank, own in enumerate(models):
+        for model in own:
+            lines += _step(rank, int(model), words)
+    return lines
 
 
 def test_another_model_in_the_same_step_is_told(tmp_path: Path) -> None:
-    """The line is that of both, and the loop of models that ends elsewhere on each rank shows in their numbers."""
+    """Both are at one line, and the model that another one has met before shows it."""
     (finding,) = _judge(tmp_path, 2, _turns("121211", "121222")).findings
     assert finding.slug == "ranks-decide-differently"
     assert finding.ranks == [0, 1]
-    assert "passed different models forward after DDP's forward number 4 at %s:2" % (tmp_path / "train.py") in finding.verdict
+    where = "%s:2" % (tmp_path / "train.py")
+    assert "passed different models forward after DDP's forward number 4 at %s" % where in finding.verdict
     assert "rank 0 its model 1 in DDP's forward number 5" in finding.verdict
     assert "rank 1 its model 2 in" in finding.verdict
     assert "broadcast the decision" in finding.remedy
@@ -62,17 +68,18 @@ def test_gradients_of_different_models_are_told(tmp_path: Path) -> None:
 
 
 def test_models_may_have_other_numbers_on_each_rank(tmp_path: Path) -> None:
-    """Each rank counts its models as it comes to them: only a model that has met another one before tells something."""
+    """Each rank counts its models as it comes to them: only one that has met another before tells."""
     assert _judge(tmp_path, 2, _turns("1212", "2121")).verdict == "clear"
 
 
 def test_a_model_of_one_rank_shifts_nothing(tmp_path: Path) -> None:
     """What is trained on one rank alone has no number, and its backward pass is no step of the others."""
-    alone = ["ledger 0 forward at '%(file)s:2:step' via '%(file)s:2:step'", "ledger 0 backward at '%(file)s:3:step' via '%(file)s:3:step'"]
-    lines = [*_turns("12", "12"), *alone, *_turns("12", "12")]
+    alone = "ledger 0 %s at '%%(file)s:%d:step' via '%%(file)s:%d:step'"
+    lines = [*_turns("12", "12"), alone % ("forward", 2, 2), alone % ("backward", 3, 3), *_turns("12", "12")]
     assert not _judge(tmp_path, 2, lines).findings
 
 
 def test_passes_that_meet_nobody_are_no_matter(tmp_path: Path) -> None:
     """Held back gradients are not exchanged, nor are those of several models in a step told apart."""
-    assert _judge(tmp_path, 2, [*_turns("12", "12"), *_turns("1", "2", words="held"), *_turns("12", "12")]).verdict == "clear"
+    both = _turns("12", "12")
+    assert _judge(tmp_path, 2, [*both, *_turns("1", "2", words="held"), *both]).verdict == "clear"

@@ -12,7 +12,7 @@ _PROGRAM = Path(__file__).parent / "programs" / "two_models.py"
 
 @pytest.mark.slow
 def test_a_forward_knows_its_model(tmp_path: Path, armed: Any, run_python: Any, free_port: Any) -> None:
-    """Models of all ranks are counted; one of another group is not, and nor is a pass without gradients that sends no buffers."""
+    """Models of all ranks are counted, unless they send no buffers and have no gradients."""
     rank = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
     environment = armed(tmp_path / "runs", **rank, MASTER_PORT=str(free_port()))
     ended = run_python([str(_PROGRAM)], env=environment, cwd=tmp_path, timeout=200)

@@ -14,6 +14,9 @@ from ddp_probe.wording.text import Text, joined, say
 from ddp_probe.wording.words import at, listed, named
 
 _MOST_ITEMS = 8  # Items whose order is told.
+_TWO_NAMES = say(
+    "Both lines call one function, each with a text of its own: what is added up there has two names.",
+)
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
 RULE = Rule(
@@ -49,7 +52,7 @@ def check(run: Run) -> Iterator[Finding]:
         met = _of_one_loop(mixed, group(run, parting))
     why = departed(parting) or say(" {why}", why=_why(mixed))
     if mixed.has_other_names:
-        met = joined([met, say("Both lines call one function, each with a text of its own: what is added up there has two names.")])
+        met = joined([met, _TWO_NAMES])
     yield RULE.found(
         ranks=parting.blame,
         verdict=joined([in_order(parting, met, why), _since(mixed, barrier)]),
@@ -165,7 +168,7 @@ def _remedy(mixed: Mixed) -> Text:
     first, second = [at(as_site(call.site)) for call, _ in mixed.calls]
     if mixed.has_other_names:
         return say(
-            "Let all ranks take one of the two ways, that{first} or that{second}: decide on one rank and broadcast the decision.",
+            "Let all ranks take one way, that{first} or that{second}: decide on one rank, and broadcast it.",
             first=first,
             second=second,
         )
