@@ -70,8 +70,8 @@ def told(left: SequenceParting) -> Text:
         numbers = [entry.model if entry is not None else 0 for entry in (left.usual, left.made)]
         met = say(
             "{who:capital} passed different models forward{after}: {others} {others:its|their} model {first} "
-            "in {usual}, and {side} {side:its|their} model {second} in {made}, as a rank counts them when it comes "
-            "to them. Until then, these two had not met: what DDP exchanges is mixed.",
+            "in {usual}, and {side} {side:its|their} model {second} in {made}, as a rank counts them when it "
+            "comes to them. Until then, these two had not met: what DDP exchanges is mixed.",
             who=named(sorted((*left.sides[0], *left.sides[1]))),
             after=_after(left),
             others=named(left.sides[1]),

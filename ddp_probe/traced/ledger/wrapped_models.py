@@ -1,7 +1,7 @@
 """What the flags of a forward pass say of its model: which one it is, and whether ranks meet there.
 
 They meet in buffers that DDP sends in it, or in the gradients of the backward pass behind it. A rank counts
-models as it first passes them forward, and only those of all ranks: a group may have models that others do not have.
+models as it first passes them forward, and only those of all ranks: a group may have models of its own.
 """
 
 import sys
@@ -29,7 +29,7 @@ class WrappedModels:
         holds_back = value("require_backward_grad_sync") is False
         flags = schema.HELD_BACK if holds_back else 0
         buffers = value("modules_buffers")
-        sends = value("forward_sync_buffers", value("broadcast_buffers")) is True  # In torch 2.13, and before.
+        sends = value("forward_sync_buffers", value("broadcast_buffers")) is True  # torch 2.13, older
         if sends and value("require_forward_param_sync") is True and type(buffers) is list and buffers:
             flags |= schema.SENDS_BUFFERS
         elif holds_back or not self._has_gradients():
