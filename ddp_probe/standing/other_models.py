@@ -99,7 +99,7 @@ def _first_meeting(one: Sequence[_Step], other: Sequence[_Step]) -> Optional[_Me
 def _pairs(one: _Step, other: _Step) -> List[Tuple[SequenceEntry, SequenceEntry]]:
     """Return the passes of a step that met, as far as it is known.
 
-    Where buffers are sent, they meet one after another; in the gradients, a single model of each rank does.
+    If buffers are sent, they meet one after another; in the gradients, a single model of each rank does.
     """
     pairs: List[Tuple[SequenceEntry, SequenceEntry]] = []
     if len(one.in_buffers) == len(other.in_buffers):
