@@ -118,5 +118,5 @@ def test_numbers_may_agree_again_at_the_end(tmp_path: Path) -> None:
 
 
 def test_without_the_source_the_order_is_asked_about(tmp_path: Path) -> None:
-    """If nobody can read which tensor belongs to which name, the run is not clear, and there is no finding."""
+    """If nobody can read which tensor belongs to which name, the run is not clear, without a finding."""
     assert _job(tmp_path, "def reduce(): pass\n", ["a b", "b a"]).verdict == "undecided"

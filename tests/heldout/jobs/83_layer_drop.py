@@ -44,7 +44,7 @@ def main():
     generator = torch.Generator().manual_seed(40 + rank)
     model = DDP(Stack(6, 4, 0.6, generator), find_unused_parameters=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for step in range(12):
+    for _ in range(12):
         inputs = torch.randn(8, 6, generator=generator)
         loss = nn.functional.cross_entropy(model(inputs), inputs[:, :3].argmax(1))
         optimizer.zero_grad()
