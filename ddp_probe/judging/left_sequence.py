@@ -43,6 +43,7 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line {line}: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that{first} and that{second}: decide on one rank and broadcast the decision."
+_MODEL = "Let all ranks pass the same model forward{at}: decide on one rank, and broadcast the decision."
 _THREAD = say("Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank.")
 _HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide{where} by what all ranks count alike, such as the step."
 _SAME = "Let all ranks take the same branch{where}: all_reduce what decides, or decide on one rank and broadcast the decision."
@@ -64,16 +65,32 @@ def told(left: SequenceParting) -> Text:
             side=named(left.sides[0]),
             made=made,
         )
-        return joined([order, _decided(left)])
+        return joined([order, decided_by(left.decision)])
+    if left.is_other_model:
+        numbers = [entry.model if entry is not None else 0 for entry in (left.usual, left.made)]
+        met = say(
+            "{who:capital} passed different models forward{after}: {others} {others:its|their} model {first} "
+            "in {usual}, and {side} {side:its|their} model {second} in {made}, as a rank counts them when it "
+            "comes to them. Until then, these two had not met: what DDP exchanges is mixed.",
+            who=named(sorted((*left.sides[0], *left.sides[1]))),
+            after=_after(left),
+            others=named(left.sides[1]),
+            first=numbers[0],
+            usual=usual,
+            side=named(left.sides[0]),
+            second=numbers[1],
+            made=made,
+        )
+        return joined([met, decided_by(left.decision)])
     if not left.is_sure:
         template = "Their sequences part{after}: one side went on to {usual}, and the other to {made}."
         usual, made = _reached(left.usual, left.made), _reached(left.made, left.usual)
-        return joined([say(template, after=_after(left), usual=usual, made=made), _decided(left)])
+        return joined([say(template, after=_after(left), usual=usual, made=made), decided_by(left.decision)])
     statement = sure_statement(left.decision)
     if left.is_in_thread:
         return _departed_in_thread(left, statement)
     if statement is None:
-        return joined([_departed(left), _repeated(left), _decided(left)])
+        return joined([_departed(left), _repeated(left), decided_by(left.decision)])
     return joined([_departed_at(left, statement), _repeated(left), _in_generator(left)])
 
 
@@ -242,9 +259,8 @@ def in_another_order(decision: Optional[Deciding]) -> Text:
     return say(template, statement=shown_statement(statement))
 
 
-def _decided(left: SequenceParting) -> str:
+def decided_by(decision: Optional[Deciding]) -> str:
     """Name the statement that decided, or those that can have."""
-    decision = left.decision
     if decision is None or not decision.statements:
         return ""
     shown = [shown_statement(statement) for statement in decision.statements[:_MOST_STATEMENTS]]
@@ -273,6 +289,8 @@ def change(left: Optional[SequenceParting]) -> Change:
         sites = [entry.site if entry is not None else None for entry in (left.usual, left.made)]
         first, second = (at(as_site(site)) for site in sites)
         return [say(_ORDER, first=first, second=second)]
+    if left.is_other_model:
+        return [say(_MODEL, at=at(as_site(left.made.site if left.made is not None else None)))]
     return _change_of_statement(left)
 
 

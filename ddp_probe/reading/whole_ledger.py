@@ -70,6 +70,8 @@ class Record(NamedTuple):
     item: int = 0  # What stands for the item at which a loop around the call is; 0 if it is in no loop over names.
 
     is_held_back: bool = False  # Whether the gradients of a forward pass are not exchanged, as under no_sync().
+    sends_buffers: bool = False  # Whether DDP sends the buffers of the model in a forward pass.
+    model: int = 0  # The number of the model of a forward pass in which ranks meet; else 0.
 
     @property
     def is_open(self) -> bool:
@@ -295,6 +297,8 @@ def _pass(values: Values, texts: Dict[int, Any]) -> Record:
         in_side_thread=bool(row["flags"] & schema.SIDE_THREAD),
         way=_way(row["way"], texts),
         is_held_back=bool(row["flags"] & schema.HELD_BACK),
+        sends_buffers=bool(row["flags"] & schema.SENDS_BUFFERS),
+        model=row["flags"] >> schema.MODEL_BITS,
     )
 
 

@@ -133,7 +133,7 @@ PASS: Tuple[Field, ...] = (
     Field("H", "phase", "The phase, see below."),
     Field("H", "way", "Text with the way to the job's line."),
     Field("H", "site", "Text with the job's line."),
-    Field("H", "flags", "Sum of the flags of a record."),
+    Field("H", "flags", "Sum of the flags of a record; times 256, the number of a model that ranks meet in."),
     Field("Q", "index_again", "The same as index."),
 )
 
@@ -218,9 +218,11 @@ STATES: Tuple[Code, ...] = (
     Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
 )
 
-ASYNC, INNER, SIDE_THREAD, HELD_BACK = 1, 2, 4, 8
+ASYNC, INNER, SIDE_THREAD, HELD_BACK, SENDS_BUFFERS = 1, 2, 4, 8, 16
 SIGNAL_BITS = 8
 """The number of a signal begins at this bit of flags."""
+MODEL_BITS, MODELS = 8, 255
+"""The number of a model begins at this bit of the flags of a pass, and how many are counted."""
 ITEM_IS_NAME, ITEM_NUMBERS = 1 << 15, 1 << 10
 """The bit of an item that is a text, and how many numbers can be one."""
 FLAGS: Tuple[Code, ...] = (
@@ -228,6 +230,7 @@ FLAGS: Tuple[Code, ...] = (
     Code(INNER, "inner", "Another call of torch.distributed made this one."),
     Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
     Code(HELD_BACK, "held_back", "Of a forward pass: its gradients are not exchanged, as under no_sync()."),
+    Code(SENDS_BUFFERS, "sends_buffers", "Of a forward pass: DDP sends the buffers of the model in it."),
 )
 
 SITE, GROUP, DTYPE, DEVICE, HOST, WAY = range(1, 7)

@@ -11,6 +11,7 @@ from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError
 from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees, called, own_nodes
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_OF_WITH = ("__enter__", "__exit__")
 _CALLERS = 200  # Places that call a function of one name.
 
 
@@ -79,6 +80,36 @@ class Arms:
         nodes = ast.walk(module.tree) if module is not None else iter(())
         holding = [node for node in nodes if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or node.lineno)]
         return ast.dump(max(holding, key=lambda node: node.lineno)) if holding else ""
+
+    def have_other_texts(self, one: LedgerSite, other: LedgerSite, name: str) -> bool:
+        """Tell whether two lines give texts of their own to one function, under no `if` on the rank."""
+        places = [self._places(one)[:1], self._places(other)[:1]]
+        for place in (*places[0], *places[1]):
+            if any(_is_on_rank(arm.owner) for arm in place.node.inside):
+                return False
+        texts = [self._texts(site, name) for site in (one, other)]
+        return all(texts) and texts[0] != texts[1]
+
+    def _texts(self, site: LedgerSite, name: str) -> List[str]:
+        """Return the texts that a line gives to its one call of a function; none if it makes several."""
+        module = self._sources.unchanged(site.file)
+        nodes = ast.walk(module.tree) if module is not None else iter(())
+        statements = [node for node in nodes if isinstance(node, ast.stmt)]
+        ends = [node for node in statements if site.line <= (node.end_lineno or node.lineno)]
+        holding = [node for node in ends if node.lineno <= site.line]
+        holding.sort(key=lambda node: node.lineno)
+        parts: Sequence[ast.AST] = holding[-1:]
+        if name in _OF_WITH:  # Up to Python 3.9 it is left at the last line of what is inside.
+            around = [node for node in holding if isinstance(node, (ast.With, ast.AsyncWith))]
+            parts = [item.context_expr for item in around[-1].items] if around else []
+        calls: List[ast.Call] = []
+        for part in parts:
+            calls += [node for node in ast.walk(part) if isinstance(node, ast.Call)]
+        if name not in _OF_WITH:
+            calls = [call for call in calls if called(call) == name]
+        given = [*calls[0].args, *(keyword.value for keyword in calls[0].keywords)] if len(calls) == 1 else []
+        values = [part.value for part in given if isinstance(part, ast.Constant)]
+        return [value for value in values if isinstance(value, str)]
 
     def passed_by(self, made: LedgerSite, usual: LedgerSite) -> Optional[Decision]:
         """Return the `if` that holds the first call, if whoever makes it comes to the second one next, and the others go there directly."""

@@ -12,14 +12,12 @@ from ddp_probe.reading.whole_ledger import Group, LedgerSite, Record
 from ddp_probe.shared.ledger_schema import ITEM_IS_NAME, PAIRED
 from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.loop_source import ItemLoop, item_loop
-from ddp_probe.standing.out_of_step import Mixed, first_mixed
+from ddp_probe.standing.out_of_step import ADDS_UP, Mixed, first_mixed
 from ddp_probe.standing.rank_standing import LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
 
 _MOST_RANKS = 16  # Their ledgers are read again.
 _LONGEST_TURN = 256  # Items whose order is compared.
-_ADDS_UP = frozenset("all_reduce all_reduce_coalesced reduce broadcast reduce_scatter _reduce_scatter_base reduce_scatter_tensor".split())
-"""What makes wrong numbers of tensors that do not belong together. The others keep what each rank gives apart."""
 
 _Calls = Dict[Tuple[str, int], Record]  # By group and number.
 
@@ -96,7 +94,13 @@ def _turn(pairs: Sequence[Tuple[Record, Record]]) -> Optional[_Turn]:
     while size and begin and pairs[begin - 1][0].item not in items:
         begin -= 1
         items.add(pairs[begin][0].item)
-    turn = pairs[begin : first + size]
+    end = first + size
+    while size and end < len(pairs) and pairs[end][0].item not in items:
+        if pairs[end][0].item != pairs[end][1].item:
+            break
+        items.add(pairs[end][0].item)
+        end += 1
+    turn = pairs[begin:end]
     are_names = all(call.item & ITEM_IS_NAME for pair in turn for call in pair)
     # Numbers may say where each rank begins: with its own part. Then no rank is at the same number as another.
     if not size or not (are_names or any(one.item == other.item for one, other in turn)):
@@ -123,7 +127,7 @@ def _mixed(standings: LedgerStandings, turn: _Turn, usual: List[int], other: Lis
     group, way = call.group or Group(), call.way or ((call.site,) if call.site is not None else ())
     sources = SourceTrees(min(standings.ranks[rank].moved() for rank in (usual[0], other[0])))
     loop = item_loop(sources, way, call.op)
-    if call.op not in _ADDS_UP and not (loop is not None and loop.gives_tensor):
+    if call.op not in ADDS_UP and not (loop is not None and loop.gives_tensor):
         return None
     if not (call.item & ITEM_IS_NAME or (loop is not None and loop.gives_tensor)):
         return None

@@ -4,6 +4,7 @@ Backends pair calls by their order. Two lines that meet are often right: the arm
 that have ended. They are wrong if both lines are on the way of one rank: then the call that belongs there met another one.
 """
 
+import itertools
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.reading.rank_ledger import LedgerCall
@@ -18,6 +19,8 @@ _LONGEST_TURN = 32  # Calls whose order may differ.
 _MOST_CLASSES = 64  # Different sequences that are compared in a group.
 _ALIKE = 3  # At most this many calls are compared after a shift.
 _ALIKE_WITHOUT_SOURCE = 8
+ADDS_UP = frozenset("all_reduce all_reduce_coalesced reduce broadcast reduce_scatter _reduce_scatter_base reduce_scatter_tensor".split())
+"""What makes wrong numbers of tensors that do not belong together. The others keep what each rank gives apart."""
 
 _Label = Tuple[str, Tuple[LedgerSite, ...]]  # The operation, and the way to it through the job; its line, if the way is not known.
 
@@ -38,6 +41,7 @@ class Mixed(NamedTuple):
     orders: Tuple[
         Tuple[int, ...], ...
     ] = ()  # If both make the same calls in a loop: its items in the order of each side, as the first side counts them.
+    has_other_names: bool = False  # Both call one function in two arms, with texts of their own.
 
     @property
     def rank(self) -> Tuple[bool, int]:
@@ -143,7 +147,7 @@ class _Pair:
         if not self.arms.know(self.labels[0][at][0], sites[0], sites[1]):
             return not self._crosses(at)
         if self.arms.are_arms(sites[0], sites[1]):
-            return not self._swapped(at)
+            return not (self._swapped(at) or self.has_other_names(at))
         return not (self._passing(at) or self._ahead(at, is_known=True) or self._turned(at))
 
     def _crosses(self, at: int) -> bool:
@@ -205,11 +209,20 @@ class _Pair:
                 return True
         return False
 
+    def has_other_names(self, at: int) -> bool:
+        """Tell whether both arms call one function, and each gives it a text of its own."""
+        (op, one), (_, other) = self.labels[0][at], self.labels[1][at]
+        depth = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
+        inside = [way[depth + 1 : depth + 2] for way in (one, other)]
+        if op not in ADDS_UP or not all(inside) or inside[0][0].function != inside[1][0].function:
+            return False
+        return self.arms.have_other_texts(one[depth], other[depth], inside[0][0].function.rpartition(".")[2])
+
     def _parting(self, at: int) -> "_Parting":
         op, (one, other) = self.labels[0][at][0], self.lines(at)
         is_known = one is not None and other is not None and self.arms.know(op, one, other)
         mixed = sum(one != other for one, other in zip(self.labels[0][at : self.met], self.labels[1][at : self.met]))
-        if is_known and self._swapped(at):
+        if is_known and (self._swapped(at) or self.has_other_names(at)):
             return _Parting(self, at, -1, 0, None, mixed, True)
         ahead = self._ahead(at, is_known)
         passing = self._passing(at) if is_known else None
@@ -252,7 +265,8 @@ class _Parting(NamedTuple):
         calls = tuple((pair.placed(side, self.at), tuple(pair.ranks[side])) for side in (0, 1))
         extra = calls[self.side][0].site if self.side >= 0 else None
         number, blame = pair.first + self.at, self._blame(group)
-        return Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure, pair.deciding(self.at))
+        mixed = Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure)
+        return mixed._replace(deciding=pair.deciding(self.at), has_other_names=pair.has_other_names(self.at))
 
     def _blame(self, group: Group) -> Tuple[int, ...]:
         """Blame the few; of two sides alike in size the one whose call only it makes, unless the other has made it before and skips it now."""

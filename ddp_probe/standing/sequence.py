@@ -59,6 +59,8 @@ class SequenceEntry(NamedTuple):
     is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
     is_over: bool = True  # It returned.
     side: int = 0  # Which of the unlike calls it is that ranks made at its number.
+    model: int = 0  # Of a forward pass in which ranks meet: the number of its model on this rank.
+    sends_buffers: bool = False  # Of a forward pass.
 
     @property
     def ends_loader(self) -> bool:
@@ -89,6 +91,7 @@ class SequenceParting(NamedTuple):
     sides: Tuple[Tuple[int, ...], ...] = ()  # If it is not known which side left: the ranks that made `made`, and those that made `usual`.
     loaders: FrozenSet[Tuple[str, int]] = frozenset()  # The lines at which a DataLoader was asked for batches.
     is_swapped: bool = False  # Both make the same passes, in another order.
+    is_other_model: bool = False  # Both make a forward pass, of models that do not belong together.
     is_in_thread: bool = False  # The others make `usual` in a side thread, and nobody reads what the thread raised.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
     arms: Tuple[LedgerSite, ...] = ()  # The lines at which some of the others make `usual`, if those are not its own: another arm of an `if`.
@@ -137,8 +140,9 @@ def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     way = record.way or ((record.site,) if record.site is not None else ())
     raised = record.state == "raised" and (went_on or record.op == LOADER)
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
-    is_over = record.state == "returned"
-    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back, is_over)
+    entry = SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
+    entry = entry._replace(is_held_back=record.is_held_back, is_over=record.state == "returned")
+    return entry._replace(model=record.model, sends_buffers=record.sends_buffers)
 
 
 def parted_sequences(
@@ -149,7 +153,7 @@ def parted_sequences(
 
     Of a library that makes all calls from one line of the job, `unlike` says which of them are not the same.
     """
-    records = {rank: _sequence(standings.ranks[rank]) for rank in _compared(standings)}
+    records = {rank: _sequence(standings.ranks[rank]) for rank in compared_ranks(standings)}
     if not records or not all(any(record.way for record in kept) for kept in records.values()):
         return None  # A ledger of before version 3.
     made = {rank: _with_sides(entries(kept), unlike, rank) for rank, kept in records.items()}
@@ -237,7 +241,7 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
 
 def left_in_thread(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return the first collective of a side thread that ranks never made, although they were to make it before what they went on to."""
-    ranks = _compared(standings)
+    ranks = compared_ranks(standings)
     records = {rank: standings.ranks[rank].sequence() for rank in ranks}
     calls = {rank: thread_calls(records[rank]) for rank in ranks}
     for key in sorted({key for each in calls.values() for key in each}, key=lambda key: key[1]):
@@ -260,7 +264,7 @@ def left_in_thread(standings: LedgerStandings) -> Optional[SequenceParting]:
 
 def swapped_passes(standings: LedgerStandings) -> Optional[SequenceParting]:
     """Return the first backward passes that ranks have made in another order in one step: gradients of different models have met."""
-    ranks = _compared(standings)
+    ranks = compared_ranks(standings)
     chosen = ranks[:: max(1, len(ranks) // _MOST_IN_A_STEP)][:_MOST_IN_A_STEP]
     sequences = {rank: entries(_sequence(standings.ranks[rank])) for rank in chosen}
     if len(sequences) < 2:
@@ -306,7 +310,7 @@ def _steps(side: Sequence[SequenceEntry]) -> List[List[int]]:
     return steps
 
 
-def _compared(standings: LedgerStandings) -> List[int]:
+def compared_ranks(standings: LedgerStandings) -> List[int]:
     """Return the ranks whose sequences can be compared."""
     ranks = [rank for rank in sorted(standings.ranks) if standings.ranks[rank].ledger.complete][:MOST_RANKS]
     return ranks if len(ranks) > 1 else []
@@ -365,6 +369,11 @@ def _end(standings: LedgerStandings, ranks: Sequence[int]) -> Optional[Way]:
     """Return the way of ranks that have ended: none of their functions is left; None if they have not."""
     left = [standings.ranks[rank].left for rank in ranks]
     return () if left and all(each is not None and each.failure is None for each in left) else None
+
+
+def kept_sequence(standing: LedgerStanding) -> List[SequenceEntry]:
+    """Return what is compared of a rank, since the rings of its ledger hold all of it."""
+    return entries(_sequence(standing))
 
 
 def _sequence(standing: LedgerStanding) -> Sequence[Record]:

@@ -13,6 +13,7 @@ from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.item_order import first_mixed_calls
+from ddp_probe.standing.other_models import other_models
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.sequence import (
@@ -106,8 +107,8 @@ def of_sequence(standings: LedgerStandings) -> Optional[Split]:
 
 
 def of_swapped(standings: LedgerStandings) -> Optional[Split]:
-    """Return where ranks that ended well have made the backward passes of a step in another order."""
-    left = swapped_passes(standings)
+    """Return where ranks that ended well passed models forward, or back, in another order."""
+    left = swapped_passes(standings) or other_models(standings)
     return _of_left(standings, left) if left is not None else None
 
 

@@ -110,6 +110,13 @@ def test_numbers_that_differ_everywhere_are_no_proof(tmp_path: Path) -> None:
     assert "rank 1 takes 1, 3, 2" in finding.verdict
 
 
+def test_numbers_may_agree_again_at_the_end(tmp_path: Path) -> None:
+    """Two numbers that change places first are told, if a later one of the turn is at its place."""
+    (finding,) = _job(tmp_path, IN_PARTS, ["0 8 3", "8 0 3"]).findings
+    assert "rank 0 takes 1, 2, 3, and rank 1 takes 2, 1, 3" in finding.verdict
+    assert _job(tmp_path, IN_PARTS, ["0 1 2 3", "1 0 3 2"]).verdict == "clear"
+
+
 def test_without_the_source_the_order_is_asked_about(tmp_path: Path) -> None:
-    """If nobody can read which tensor belongs to which name, the run is not clear, and there is no finding."""
+    """If nobody can read which tensor belongs to which name, the run is not clear, without a finding."""
     assert _job(tmp_path, "def reduce(): pass\n", ["a b", "b a"]).verdict == "undecided"

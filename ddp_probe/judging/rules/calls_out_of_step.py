@@ -14,6 +14,9 @@ from ddp_probe.wording.text import Text, joined, say
 from ddp_probe.wording.words import at, listed, named
 
 _MOST_ITEMS = 8  # Items whose order is told.
+_TWO_NAMES = say(
+    "Both lines call one function, each with a text of its own: what is added up there has two names.",
+)
 _NOTHING = ("barrier", "monitored_barrier")  # They exchange no numbers.
 
 RULE = Rule(
@@ -48,6 +51,8 @@ def check(run: Run) -> Iterator[Finding]:
     if mixed.orders:
         met = _of_one_loop(mixed, group(run, parting))
     why = departed(parting) or say(" {why}", why=_why(mixed))
+    if mixed.has_other_names:
+        met = joined([met, _TWO_NAMES])
     yield RULE.found(
         ranks=parting.blame,
         verdict=joined([in_order(parting, met, why), _since(mixed, barrier)]),
@@ -111,6 +116,8 @@ def _orders(mixed: Mixed) -> Text:
 def _why(mixed: Mixed) -> str:
     if mixed.orders:
         return _orders(mixed)
+    if mixed.has_other_names:
+        return left_sequence.decided_by(mixed.deciding) or say("The ranks go different ways there.")
     if mixed.extra is None:
         return left_sequence.in_another_order(mixed.deciding)
     maker = _maker(mixed)
@@ -158,8 +165,14 @@ def _remedy(mixed: Mixed) -> Text:
             "Let all ranks go through the loop in line {line} in one order: go over the sorted names, sorted(...).",
             line=statement.line,
         )
+    first, second = [at(as_site(call.site)) for call, _ in mixed.calls]
+    if mixed.has_other_names:
+        return say(
+            "Let all ranks take one way, that{first} or that{second}: decide on one rank, and broadcast it.",
+            first=first,
+            second=second,
+        )
     if mixed.extra is None:
-        first, second = [at(as_site(call.site)) for call, _ in mixed.calls]
         return say(
             "Let all ranks make these calls in one order, that{first} and that{second}: sort them by what all ranks agree on.",
             first=first,

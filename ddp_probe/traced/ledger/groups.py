@@ -109,7 +109,7 @@ class Groups:
         """Return a group that has not been met yet, or whose id another one has had; `none` for what is not a group of torch's."""
         self.look()
         if group is None:
-            group = _default()
+            group = default_group()
             if group is None:
                 return self.none
             self.default = self._get(group)
@@ -142,7 +142,8 @@ def _world() -> Any:
     return getattr(_c10d(), "_world", None)  # torch from 2.0 on
 
 
-def _default() -> Any:
+def default_group() -> Any:
+    """Return torch's group of all ranks; None if there is none."""
     world = _world()
     return world.default_pg if world is not None else _c10d().GroupMember.WORLD
 

@@ -12,13 +12,13 @@ from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.ledger.calls import Frames, Here, LedgerThread, broken
 from ddp_probe.traced.ledger.groups import Numbers
 from ddp_probe.traced.ledger.sites import LINE, finder
+from ddp_probe.traced.ledger.wrapped_models import WrappedModels
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
 from ddp_probe.traced.patching.code_swap import Hooks
 from ddp_probe.traced.patching.woven import Given
 from ddp_probe.traced.record.ledger_memory import LedgerFile
 
 _ROWS = schema.PHASE_ROWS + 1
-_own = object.__getattribute__  # A class of the job's may answer for its attributes.
 CODES = schema.codes(schema.PHASES)
 BACKWARD = CODES["backward"]
 _NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "validate", "test")
@@ -151,6 +151,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     pack_pass, pass_size, pass_start, mask = PASS.pack_into, PASS.size, PLACES.passes, schema.PASSES - 1
     pass_left, flags_at, pack_flags = PASS.word("left"), PASS.offset("flags"), PASS.single("flags").pack_into
     pass_number: Callable[[], int] = itertools.count(1).__next__
+    flags_of = WrappedModels().flags
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 
     def of(phase: int) -> Hooks:  # noqa: C901, PLR0915  # Closures with what is known of one phase, for a microsecond.
@@ -178,8 +179,8 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                     threads[thread] = token = thread, now, thread.waited, index, pass_at >> 3
                     pack(mapped, row, count, now, 0, count, line, thread.flags, count)
                     pack_pass(mapped, pass_at, index, now, 0, count, phase, way, line, thread.flags, index)
-                    if model is not None and _own(model, "__dict__").get("require_backward_grad_sync") is False:
-                        pack_flags(mapped, pass_at + flags_at, thread.flags | schema.HELD_BACK)
+                    if model is not None:
+                        pack_flags(mapped, pass_at + flags_at, thread.flags | flags_of(model))
                 numbers.used = count
                 words[moved] = now
                 return token
