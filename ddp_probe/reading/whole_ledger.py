@@ -68,6 +68,7 @@ class Record(NamedTuple):
     item: int = 0  # What stands for the item at which a loop around the call is; 0 if it is in no loop over names.
 
     is_held_back: bool = False  # Whether the gradients of a forward pass are not exchanged, as under no_sync().
+    has_failed: bool = False  # Whether it is a DataLoader that raised, and not at its end.
 
     @property
     def is_open(self) -> bool:
@@ -100,6 +101,7 @@ class Phase(NamedTuple):
     state: str
     site: Optional[LedgerSite]
     in_side_thread: bool
+    has_failed: bool = False  # Whether it is a DataLoader that raised, and not at its end.
 
     @property
     def is_open(self) -> bool:
@@ -223,6 +225,7 @@ def _phase(place: int, row: NamedRow, texts: Dict[int, Any]) -> Phase:
         state=_STATES[row["left"] & 3],
         site=_site(row, texts),
         in_side_thread=bool(row["flags"] & schema.SIDE_THREAD),
+        has_failed=bool(row["flags"] & schema.FAILED),
     )
 
 
@@ -288,6 +291,7 @@ def _pass(values: Values, texts: Dict[int, Any]) -> Record:
         in_side_thread=bool(row["flags"] & schema.SIDE_THREAD),
         way=_way(row["way"], texts),
         is_held_back=bool(row["flags"] & schema.HELD_BACK),
+        has_failed=bool(row["flags"] & schema.FAILED),
     )
 
 

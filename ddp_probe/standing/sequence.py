@@ -46,11 +46,12 @@ class SequenceEntry(NamedTuple):
     record: int = 1  # The number of its record in the ledger.
     is_held_back: bool = False  # Of a forward pass: its gradients are not exchanged.
     is_over: bool = True  # It returned.
+    has_failed: bool = False  # Of a DataLoader: it raised an exception, and not only had no more batches.
 
     @property
     def ends_loader(self) -> bool:
         """Tell whether a DataLoader was asked for a batch and had none left."""
-        return self.raised and self.op == LOADER
+        return self.raised and self.op == LOADER and not self.has_failed
 
     @property
     def site(self) -> LedgerSite:
@@ -112,10 +113,11 @@ def entry_of(record: Record) -> SequenceEntry:
 def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     """Return what is compared. What raises last, and the pass around it, raise because the others are gone."""
     way = record.way or ((record.site,) if record.site is not None else ())
-    raised = record.state == "raised" and (went_on or record.op == LOADER)
+    raised = record.state == "raised" and (went_on or (record.op == LOADER and not record.has_failed))
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
     is_over = record.state == "returned"
-    return SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number, record.is_held_back, is_over)
+    call = record.op, record.seq, way, record.is_pass, raised, name, size, record.number
+    return SequenceEntry(*call, record.is_held_back, is_over, raised and record.has_failed)
 
 
 def parted_sequences(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -600,7 +602,8 @@ def _compared_places(sides: Sequence[Sequence[SequenceEntry]], by_way: bool, apa
 
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:
-    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.is_held_back, entry.raised
+    how = entry.raised, entry.has_failed
+    return entry.op, entry.way if by_way else entry.way[-1:], entry.size, entry.is_held_back, how
 
 
 def _after(labels: Sequence[_Label], context: Sequence[_Label], but: int) -> List[_Label]:
