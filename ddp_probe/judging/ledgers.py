@@ -509,7 +509,7 @@ def _note(run: Run, standings: Dict[int, Standing]) -> None:
     if off:
         notes.append(
             say(
-                "The ledger of {who} was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls.",
+                "The {who:ledger|ledgers} of {who} {who:was|were} off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls.",
                 who=named(off),
             )
         )
