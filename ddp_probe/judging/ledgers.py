@@ -233,8 +233,10 @@ class Standing(LedgerStanding):
     def batches(self) -> Tuple[int, bool]:
         """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
         phase = next((phase for phase in self.ledger.phases if phase.name == "dataloader"), None)
-        over = phase is not None and phase.state == "raised"
-        return (phase.times - over if phase is not None else 0), over
+        if phase is None:
+            return 0, False
+        raised = phase.state == "raised"
+        return phase.times - raised, raised and not phase.has_failed
 
     def where(self) -> str:
         """Say where it stands."""
@@ -363,7 +365,8 @@ def _passes(ledger: RankLedger) -> List[Phase]:
 
 def _raised_last(ledger: RankLedger) -> bool:
     """Tell whether the last that a rank did was a call or a pass that raised: if its log has no end, the exception is unknown."""
-    ended = [(phase.entered_ns, phase.state) for phase in _passes(ledger)]
+    failed = [phase for phase in ledger.phases if phase.has_failed]
+    ended = [(phase.entered_ns, phase.state) for phase in (*_passes(ledger), *failed)]
     if ledger.last is not None:
         ended.append((ledger.last.entered_ns, ledger.last.state))
     return bool(ended) and max(ended)[1] == "raised"
@@ -507,7 +510,7 @@ def _note(run: Run, standings: Dict[int, Standing]) -> None:
     if off:
         notes.append(
             say(
-                "The ledger of {who} was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls.",
+                "The {who:ledger|ledgers} of {who} {who:was|were} off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls.",
                 who=named(off),
             )
         )

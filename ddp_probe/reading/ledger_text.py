@@ -9,8 +9,8 @@ Three lines of such a text:
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
 a space), `via FILE:LINE FILE:LINE` (lines on the way there, the outermost first), `on DEVICE`, `x200` (200 times), `async`,
-`thread` (not of the main thread), `held` (a forward pass under no_sync()), `model 1` and `buffers` (of a
-forward pass in which ranks meet), `handler 15` (in the handler of that signal),
+`thread` (not of the main thread), `held` (a forward pass under no_sync()), `failed` (a DataLoader, before its end),
+`model 1` and `buffers` (of a forward pass in which ranks meet), `handler 15` (in the handler of that signal),
 `item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and
 how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
@@ -73,6 +73,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
         "async": False,
         "thread": False,
         "held": False,
+        "failed": False,
         "buffers": False,
         "on": "cpu",
         "via": _way_words(words),
@@ -84,7 +85,7 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
             fields[word] = next(rest)
         elif word in _STATES:
             fields["state"] = word
-        elif word in ("async", "thread", "held", "buffers"):
+        elif word in ("async", "thread", "held", "failed", "buffers"):
             fields[word] = True
         elif words[2] == _STEP_WORD and word in _PARTS:
             fields[word] = float(next(rest))
@@ -173,8 +174,9 @@ class _File:
         count = self.phases[phase]["count"] + 1 if phase in self.phases else 1
         site, left = self._site(words), self._left(words, now + 100)
         row = {"entered_ns": now, "left": left, "count": count, "site": site}
-        self.phases[phase] = {**row, "stamp": count, "stamp_again": count}
-        flags = schema.SIDE_THREAD * words["thread"] + schema.HELD_BACK * words["held"]
+        failed = schema.FAILED * words["failed"]
+        self.phases[phase] = {**row, "stamp": count, "stamp_again": count, "flags": failed}
+        flags = schema.SIDE_THREAD * words["thread"] + schema.HELD_BACK * words["held"] + failed
         flags += schema.SENDS_BUFFERS * words["buffers"] + (int(words.get("model", 0)) << schema.MODEL_BITS)
         self.passes.append(_numbered({**row, "phase": phase, "way": self._way(words), "flags": flags}, len(self.passes) + 1))
 

@@ -70,6 +70,7 @@ class Record(NamedTuple):
     item: int = 0  # What stands for the item at which a loop around the call is; 0 if it is in no loop over names.
 
     is_held_back: bool = False  # Whether the gradients of a forward pass are not exchanged, as under no_sync().
+    has_failed: bool = False  # Whether it is a DataLoader that raised, and not at its end.
     sends_buffers: bool = False  # Whether DDP sends the buffers of the model in a forward pass.
     model: int = 0  # The number of the model of a forward pass in which ranks meet; else 0.
 
@@ -104,6 +105,7 @@ class Phase(NamedTuple):
     state: str
     site: Optional[LedgerSite]
     in_side_thread: bool
+    has_failed: bool = False  # Whether it is a DataLoader that raised, and not at its end.
 
     @property
     def is_open(self) -> bool:
@@ -232,6 +234,7 @@ def _phase(place: int, row: NamedRow, texts: Dict[int, Any]) -> Phase:
         state=_STATES[row["left"] & 3],
         site=_site(row, texts),
         in_side_thread=bool(row["flags"] & schema.SIDE_THREAD),
+        has_failed=bool(row["flags"] & schema.FAILED),
     )
 
 
@@ -297,6 +300,7 @@ def _pass(values: Values, texts: Dict[int, Any]) -> Record:
         in_side_thread=bool(row["flags"] & schema.SIDE_THREAD),
         way=_way(row["way"], texts),
         is_held_back=bool(row["flags"] & schema.HELD_BACK),
+        has_failed=bool(row["flags"] & schema.FAILED),
         sends_buffers=bool(row["flags"] & schema.SENDS_BUFFERS),
         model=row["flags"] >> schema.MODEL_BITS,
     )

@@ -218,7 +218,7 @@ STATES: Tuple[Code, ...] = (
     Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
 )
 
-ASYNC, INNER, SIDE_THREAD, HELD_BACK, SENDS_BUFFERS = 1, 2, 4, 8, 16
+ASYNC, INNER, SIDE_THREAD, HELD_BACK, FAILED, SENDS_BUFFERS = 1, 2, 4, 8, 16, 32
 SIGNAL_BITS = 8
 """The number of a signal begins at this bit of flags."""
 MODEL_BITS, MODELS = 8, 255
@@ -230,6 +230,7 @@ FLAGS: Tuple[Code, ...] = (
     Code(INNER, "inner", "Another call of torch.distributed made this one."),
     Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
     Code(HELD_BACK, "held_back", "Of a forward pass: its gradients are not exchanged, as under no_sync()."),
+    Code(FAILED, "failed", "Of a DataLoader that raised: an exception ended it, and not its last batch."),
     Code(SENDS_BUFFERS, "sends_buffers", "Of a forward pass: DDP sends the buffers of the model in it."),
 )
 
@@ -305,7 +306,7 @@ SENDS = frozenset(name for name in PAIRED if "send" in name)
 """The half of them that sends."""
 
 PHASES: Tuple[Code, ...] = (
-    Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised stands for its end."),
+    Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised without failed is its end."),
     Code(2, "backward", "torch.autograd.backward: the backward pass, with what DDP reduces in it."),
     Code(3, "forward", "DistributedDataParallel.forward: the forward pass, before it the buffers of rank 0."),
     Code(4, "train", "A training loop of mmengine."),

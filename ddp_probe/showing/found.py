@@ -142,7 +142,7 @@ class EvidenceGroup(NamedTuple):
     def says(self, say: Language = ENGLISH, show: Show = as_it_is) -> str:
         """Return the text in the reader's language, without the rank at its beginning if that is what the group names."""
         if isinstance(self.text, Text) and self.ranks:
-            return predicate(self.text, self._names(), say.__call__, show)
+            return predicate(self.text, self._names(), named(self.ranks), say.__call__, show)
         return say.text(self.text, show)
 
     def _names(self) -> List[str]:

@@ -208,7 +208,7 @@ def of_ledger(part: LedgerExtract, seen: float, hidden: Collection[int]) -> Iter
 def _phase(phase: Phase, part: LedgerExtract, seen: float) -> TimeSpan:
     begin = part.when(phase.entered_ns)
     end = seen if phase.is_open else part.when(phase.left_ns)
-    failed = phase.state == "raised" and phase.name != _END_OF_DATA
+    failed = phase.state == "raised" and (phase.name != _END_OF_DATA or phase.has_failed)
     detail = say("the latest of {count}", count=phase.times) if phase.times > 1 else ""
     return TimeSpan(begin, max(begin, end), not phase.is_open, PHASE, phase.name, as_site(phase.site), None, failed, False, phase.times, detail)
 

@@ -61,11 +61,12 @@ class SequenceEntry(NamedTuple):
     side: int = 0  # Which of the unlike calls it is that ranks made at its number.
     model: int = 0  # Of a forward pass in which ranks meet: the number of its model on this rank.
     sends_buffers: bool = False  # Of a forward pass.
+    has_failed: bool = False  # Of a DataLoader: it raised an exception, and not only had no more batches.
 
     @property
     def ends_loader(self) -> bool:
         """Tell whether a DataLoader was asked for a batch and had none left."""
-        return self.raised and self.op == LOADER
+        return self.raised and self.op == LOADER and not self.has_failed
 
     @property
     def site(self) -> LedgerSite:
@@ -138,10 +139,11 @@ def entry_of(record: Record) -> SequenceEntry:
 def _entry(record: Record, *, went_on: bool) -> SequenceEntry:
     """Return what is compared. What raises last, and the pass around it, raise because the others are gone."""
     way = record.way or ((record.site,) if record.site is not None else ())
-    raised = record.state == "raised" and (went_on or record.op == LOADER)
+    raised = record.state == "raised" and (went_on or (record.op == LOADER and not record.has_failed))
     name, size = (record.group.id, record.group.size) if record.group is not None else ("", 0)
     entry = SequenceEntry(record.op, record.seq, way, record.is_pass, raised, name, size, record.number)
     entry = entry._replace(is_held_back=record.is_held_back, is_over=record.state == "returned")
+    entry = entry._replace(has_failed=raised and record.has_failed)
     return entry._replace(model=record.model, sends_buffers=record.sends_buffers)
 
 
@@ -682,7 +684,8 @@ def _compared_places(sides: Sequence[Sequence[SequenceEntry]], by_way: bool, apa
 
 def _label(entry: SequenceEntry, by_way: bool) -> _Label:
     way = entry.way if by_way else entry.way[-1:]
-    return entry.op, way, entry.size, entry.is_held_back, entry.side, entry.raised
+    how = entry.raised, entry.has_failed
+    return entry.op, way, entry.size, entry.is_held_back, entry.side, how
 
 
 def _after(labels: Sequence[_Label], context: Sequence[_Label], but: int) -> List[_Label]:

@@ -67,14 +67,18 @@ def write(text: str, translate: Translate, show: Show = as_it_is) -> str:
     return text.shown(translate, show) if isinstance(text, Text) else show(text, text)
 
 
-def predicate(text: Text, subjects: List[str], translate: Translate, show: Show = as_it_is) -> str:
-    """Return a text in a reader's language without the ranks that it begins with, if they are one of `subjects`; else the whole text."""
+def predicate(text: Text, subjects: List[str], ranks: Text, translate: Translate, show: Show = as_it_is) -> str:
+    """Return a text in a reader's language without the ranks at its begin, if they are one of `subjects`.
+
+    The page has named `ranks` there: {who:waits|wait} goes by their number.
+    """
     template = translate(text.template)
     for place, subject in _SUBJECTS.items():
         for sign in _SIGNS:
             begins_so = template.startswith(subject + sign) and str(text.values.get(place)) in subjects
             if begins_so:
-                return _filled(template[len(subject + sign) :], text.values, translate, show)
+                values = {**text.values, place: ranks}
+                return _filled(template[len(subject + sign) :], values, translate, show)
     return text.shown(translate, show)
 
 

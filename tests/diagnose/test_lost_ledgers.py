@@ -74,7 +74,7 @@ def test_a_ledger_that_was_off_is_said(tmp_path: Path) -> None:
         path.write_text(path.read_text().replace('"environment":{', '"environment":{"DDP_PROBE_LEDGER":"off",'))
     diagnosis = _judged(folder)
     assert diagnosis.verdict == "clear"
-    off = "The ledger of ranks 0-1 was off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls."
+    off = "The ledgers of ranks 0-1 were off (DDP_PROBE_LEDGER): it is not known whether all ranks made the same calls."
     assert off in diagnosis.run.inventory.notes
 
 

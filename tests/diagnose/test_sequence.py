@@ -203,3 +203,20 @@ def test_a_pass_that_its_last_call_ends_has_not_been_caught() -> None:
     forward = forward._replace(left_ns=gather.left_ns + 10)
     assert [entry.raised for entry in entries([forward, gather])] == [False, False]
     assert [entry.raised for entry in entries([forward, gather, batch])] == [True, True, False]
+
+
+def test_a_data_loader_that_raised_is_not_at_its_end() -> None:
+    """A loader's exception that was caught is where its rank left; if it came last, it is in their batch."""
+    turn = ["dataloader at train.py:8", "forward at train.py:10", "backward at train.py:12"]
+    others = [*turn * 4, "barrier at train.py:30"]
+    failed = [*turn * 3, "dataloader at train.py:8 raised failed"]
+    made = {}
+    for rank, lines in enumerate((others, [*failed, "barrier at train.py:30"], failed)):
+        (data,) = ledger_text.written(["ledger 0 " + line for line in lines], world_size=2).values()
+        made[rank] = entries(whole_ledger.parse(data).sequence)
+    caught = part({0: made[0], 1: made[1]})
+    assert caught is not None
+    assert (caught.ranks, caught.is_caught) == ((1,), True)
+    assert "at batch number 4 at train.py:8, which raised; the exception was caught" in told(caught)
+    assert not any(entry.ends_loader for entry in made[1])
+    assert (made[2][-1].raised, made[2][-1].has_failed) == (False, False)

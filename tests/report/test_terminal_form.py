@@ -252,7 +252,7 @@ def test_evidence_says_a_rank_once(recorded: Callable[[str], Diagnosis]) -> None
     """No line of evidence begins with the ranks and goes on with the same rank."""
     job = "05_hardcoded_card_zero"
     texts = [" ".join(text.split()) for text in _texts(recorded(job))]
-    assert "ranks 0-1 wraps a model on gcu:0" in texts
+    assert "ranks 0-1 wrap a model on gcu:0" in texts
     assert not [text for text in texts if re.match(r"ranks? [0-9, -]+ rank ", text)]
 
 

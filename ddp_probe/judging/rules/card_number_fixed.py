@@ -87,5 +87,6 @@ def _named_by(call: "LoggedCall[Any]") -> Text:
 
 
 def _shown(use: card_use.CardUse) -> Evidence:
-    text = say("rank {rank} wraps a model on {device}", rank=use.process.rank, device=use.device)
+    who = named(ranks_of([use.process]))
+    text = say("{who} {who:wraps|wrap} a model on {device}", who=who, device=use.device)
     return shown(use.call, text)

@@ -102,8 +102,8 @@ def _refused(load: Broken) -> bool:
 
 def _verdict(load: Broken, with_writer: Race) -> Text:
     reader = say(
-        "rank {rank} loads {path} at {where}",
-        rank=load.process.rank,
+        "{who} {who:loads|load} {path} at {where}",
+        who=named(ranks([load.process])),
         path=quoted(load.file.path),
         where=place(load.call.site),
     )

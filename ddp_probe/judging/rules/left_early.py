@@ -234,14 +234,14 @@ def _how(left: _Leaver) -> Text:
 
 def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
     at = left.process.over[1]
-    rank = left.process.rank
-    end = Evidence(at.file, at.line, left.exit_call, say("rank {rank} ends without a failure", rank=rank))
+    who = named(ranks_of([left.process]))
+    end = Evidence(at.file, at.line, left.exit_call, say("{who} {who:ends|end} without a failure", who=who))
     if left.exit_call is not None:
         return [
             end,
             *(failed(failure) for failure in lost[:1]),
         ]  # The report shows the source of the line that most of the evidence names, or of the first.
-    items = [shown(left.leave, say("rank {rank} leaves the group", rank=rank))] if left.leave is not None else []
+    items = [shown(left.leave, say("{who} {who:leaves|leave} the group", who=who))] if left.leave is not None else []
     return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *(_last_call(lost[0].process) if lost else [])]
 
 

@@ -6,6 +6,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.judging import change
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, line
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -116,7 +117,7 @@ def _evidence(run: Run, given: List[Tuple[LoggedProcess, str]]) -> List[Evidence
     deaths = [death for death in run.deaths if death.exit_code == 2]
     evidence = [line(death.at, say("rank {rank} ended with exit code 2", rank=death.rank)) for death in deaths[:2]]
     for process, argument in given[:4]:
-        text = say("rank {rank} was given {argument}", rank=process.rank, argument=argument)
+        text = say("{who} {who:was|were} given {argument}", who=named(ranks_of([process])), argument=argument)
         evidence.append(line(LogLine(process.file, 1), text))
     return evidence
 

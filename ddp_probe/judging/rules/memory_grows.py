@@ -131,7 +131,8 @@ def _finding(grown: List[_Growth]) -> Finding:
     evidence = []
     for growth in grown:
         for point in (growth.first, growth.last):
-            text = say("rank {rank} holds {held}", rank=growth.process.rank, held=size(point.held))
+            who = named(ranks_of([growth.process]))
+            text = say("{who} {who:holds|hold} {held}", who=who, held=size(point.held))
             evidence.append(shown(point.call, text))
     return RULE.found(
         ranks=ranks,

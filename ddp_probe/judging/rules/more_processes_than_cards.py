@@ -170,8 +170,9 @@ def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
     )
     evidence = []
     for use in first[:4]:
-        rank, device, there = use.process.rank, use.device, use.there or 0
-        text = say("rank {rank} wraps a model on {device}, {there} visible", rank=rank, device=device, there=there)
+        who, there = named(ranks_of([use.process])), use.there or 0
+        template = "{who} {who:wraps|wrap} a model on {device}, {there} visible"
+        text = say(template, who=who, device=use.device, there=there)
         evidence.append(shown(use.call, text))
     when = card_use.began(few)
     remedy = say("Start with --nproc_per_node={cards}, or make more cards visible.", cards=cards)

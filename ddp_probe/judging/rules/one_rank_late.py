@@ -89,7 +89,7 @@ def _where(lateness: LateRanks) -> Text:
 def _step(run: Run, rank: int, lateness: LateRanks) -> Evidence:
     standing = standings_of(run).ranks[rank]
     text = say(
-        "{who} is late by {behind} of {step}; {others} wait",
+        "{who} {who:is|are} late by {behind} of {step}; {others} wait",
         who=named([rank]),
         behind=milliseconds(lateness.behind),
         step=milliseconds(lateness.took),

@@ -154,7 +154,7 @@ def _until_then(done: Before, standing: Standing, came_late: Late) -> str:
     if not places:
         return say("Until then {who} made no call of torch.distributed for {seconds:.1f} s.", who=who, seconds=seconds)
     return say(
-        "Until then {who} was in {places}; it had made no call of torch.distributed for {seconds:.1f} s.",
+        "Until then {who} {who:was|were} in {places}; {who:it|they} had made no call of torch.distributed for {seconds:.1f} s.",
         who=who,
         places=listed(places, 3),
         seconds=seconds,
@@ -173,5 +173,5 @@ def _stop(standing: Standing, text: str) -> Evidence:
 def _seen(done: Before, standing: Standing) -> List[Evidence]:
     if done.site is None or done.at is None:
         return []
-    text = say("{who} was here at {when}", who=named([standing.rank]), when=clock(done.when))
+    text = say("{who} {who:was|were} here at {when}", who=named([standing.rank]), when=clock(done.when))
     return [Evidence(done.at.file, done.at.line, done.site, text)]

@@ -62,21 +62,21 @@ def _remedy(who: Text, gone: Standing) -> str:
         return hidden
     if left is not None and left.exits and gone.process.exit_call is None:
         return say(
-            "Find out why {who} leaves its program while the others go on: exit() in a library, an exception "
-            "that is caught, a return. What it printed last tells more. Let all ranks leave together.",
+            "Find out why {who} {who:leaves its|leave their} program while the others go on: exit() in a library, an exception "
+            "that is caught, a return. What {who:it|they} printed last tells more. Let all ranks leave together.",
             who=who,
         )
     if left is not None and left.site is not None:
         return say(
-            "Find out why {who} reaches the exit call at {where}: print what decides it. Let all ranks leave together.",
+            "Find out why {who} {who:reaches|reach} the exit call at {where}: print what decides it. Let all ranks leave together.",
             who=who,
             where=place(left.site),
         )
     if gone.process.end is None:
         return say(
-            "Find out what ended {who} after its last call{where}: a signal (dmesg -T | grep -i 'out of memory', "
+            "Find out what ended {who} after {who:its|their} last call{where}: a signal (dmesg -T | grep -i 'out of memory', "
             "memory.events of the container, the scheduler's log), the program that started it, or MPI's Abort. "
-            "What it printed last tells more.",
+            "What {who:it|they} printed last tells more.",
             who=who,
             where=at(gone.site),
         )

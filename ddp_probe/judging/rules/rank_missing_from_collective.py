@@ -180,7 +180,7 @@ def _remedy(run: Run, split: Split, ways: Optional[Tuple[Site, Site]]) -> str:
         )
     if guilty.holds_gil and guilty.own is None:
         return say(
-            "While it hangs: {command} shows the line at which {who} is, if py-spy is installed and may look. "
+            "While it hangs: {command} shows the line at which {who} {who:is|are}, if py-spy is installed and may look. "
             "Native code that is called there does not give the GIL back: a regular expression that backtracks, "
             "a compiled extension, a lock in C.",
             command=command("attach", str(guilty.process.pid)),
@@ -188,7 +188,7 @@ def _remedy(run: Run, split: Split, ways: Optional[Tuple[Site, Site]]) -> str:
         )
     if _stands(run, split):
         return say(
-            "Find out what {who} does{where}, and why it takes this long or does not end: a loop, a lock, a file, the network.",
+            "Find out what {who} {who:does|do}{where}, and why it takes this long or does not end: a loop, a lock, a file, the network.",
             who=who,
             where=at(guilty.site),
         )
@@ -254,7 +254,7 @@ def _undecided(run: Run, split: Split) -> Undecided:
         say("{parts:capital}.{doubt}", parts=listed(parts, by="; "), doubt=doubt(run, split)),
         explains=explained(run),
         then=say(
-            "Look where {who} is: {stacks}, or {look}, while it hangs.",
+            "Look where {who} {who:is|are}: {stacks}, or {look}, while it hangs.",
             who=named(split.unknown or split.there),
             stacks=command("stacks"),
             look=command("attach"),

@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
+from ddp_probe.judging.who import ranks_of
 from ddp_probe.reading.alive import kernel_state
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
@@ -148,7 +149,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         verdict=joined([_verdict(run, waited, ended), _silent(starting) if starting else ""]),
         evidence=first_of(
             [failed(failure) for failure in failures[:4]]
-            or [shown(call, say("rank {rank} waits for the others", rank=process.rank)) for process, call, _ in waited]
+            or [shown(call, say("{who} {who:waits|wait} for the others", who=named(ranks_of([process])))) for process, call, _ in waited]
         ),
         when=min(call.when for _, call, _ in waited),
         remedy=remedy,

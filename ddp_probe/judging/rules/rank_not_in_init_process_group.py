@@ -42,7 +42,7 @@ def check(run: Run) -> Iterator[Finding]:
     _, call = waits[0]
     ranks = ranks_of(late)
     works = [_works(run, process) for process in late]
-    waiting = [shown(wait, say("rank {rank} waits", rank=process.rank)) for process, wait in waits[:2]]
+    waiting = [shown(wait, say("{who} {who:waits|wait}", who=named(ranks_of([process])))) for process, wait in waits[:2]]
     last_lines = [line(process.last_at, say("rank {rank} wrote this last", rank=process.rank)) for process in late]
     yield RULE.found(
         ranks=ranks,
@@ -56,7 +56,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=first_of(waiting + last_lines),
         when=min(wait.when for _, wait in waits),
         remedy=say(
-            "Look at what {who} does before init_process_group: a download, a lock, an input, or a branch that skips the call.",
+            "Look at what {who} {who:does|do} before init_process_group: a download, a lock, an input, or a branch that skips the call.",
             who=named(ranks),
         ),
         explains=list(chain.from_iterable(process.failures for process, _ in waits)),

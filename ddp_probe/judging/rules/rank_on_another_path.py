@@ -189,7 +189,7 @@ def _apart(run: Run) -> Iterator[Finding]:
     known = stands(run)
     calls = {call_of(failure): rank for rank, failure in sorted(known.failures.items(), reverse=True) if failure.frames}
     parts = [
-        say("rank {rank} waits {stop}", rank=rank, stop=stood(known.failures[rank]))
+        say("{who} {who:waits|wait} {stop}", who=named([rank]), stop=stood(known.failures[rank]))
         for call, rank in sorted(calls.items(), key=lambda item: item[1])
         if call.isidentifier()
     ]
@@ -278,7 +278,9 @@ def _aborted(run: Run) -> List[LoggedProcess]:
 
 def _abort(run: Run, process: LoggedProcess) -> Text:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    parts = [say("rank {rank} was ended by SIGABRT: it {did}", rank=process.rank, did=last_done(process))]
+    who = named(ranks([process]))
+    template = "{who} {who:was|were} ended by SIGABRT: {who:it|they} {did}"
+    parts = [say(template, who=who, did=last_done(process))]
     parts += [say("rank {rank} lost the connection {stop}", rank=failure.rank, stop=stood(failure)) for failure in lost[:4]]
     facts = {"parts": listed(parts, by="; "), "who": _members(ranks(run.processes))}
     if standings_of(run).ranks and standings_of(run).unknown:

@@ -3,11 +3,9 @@
 from typing import Iterator
 
 from ddp_probe.judging import decided_values, left_sequence
-from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import aborted, doubt, evidence, explained, of_kind, only_waits, sequence_evidence
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.reading.model import Run
-from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import DECIDED
 from ddp_probe.wording.text import say
 
@@ -29,7 +27,7 @@ def check(run: Run) -> Iterator[Finding]:
     """Name who left, after which entry, and the statement that decided."""
     split = of_kind(run, DECIDED)
     left = split.sequence if split is not None else None
-    if split is None or left is None or not only_waits(run) or _may_have_failed(run, left):
+    if split is None or left is None or not only_waits(run):
         return
     yield RULE.found(
         ranks=split.blame,
@@ -41,14 +39,3 @@ def check(run: Run) -> Iterator[Finding]:
         confidence="high" if left.is_sure and (left.decision is None or left.decision.is_sure) else MEDIUM,
         cause="uneven_batches" if left.made is not None and left.made.ends_loader else "",
     )
-
-
-def _may_have_failed(run: Run, left: SequenceParting) -> bool:
-    """Tell whether a DataLoader may have failed and not ended: its rank is gone, and never left its loop."""
-    if left.made is None or not left.made.ends_loader:
-        return False
-    statement = left_sequence.sure_statement(left.decision)
-    if statement is not None and statement.kind == "for":
-        return False
-    gone = [standings_of(run).ranks[rank] for rank in left.ranks]
-    return any(standing.left is not None and standing.process.ended is None for standing in gone)

@@ -40,7 +40,7 @@ def check(run: Run) -> Iterator[Finding]:
         inside,
         how,
         remedy=say(
-            "Look again in a minute. If {who} is at the same line then, look at the loop there. If it evaluates or "
+            "Look again in a minute. If {who} {who:is|are} at the same line then, look at the loop there. If it evaluates or "
             "saves, share that work among all ranks, or give the group more time: "
             "init_process_group(..., timeout=datetime.timedelta(hours=2)).",
             who=named([stance.rank for stance in guilty]),

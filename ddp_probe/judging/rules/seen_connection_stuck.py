@@ -66,7 +66,8 @@ def _stuck(stance: Stance, ends: Dict[Tuple[int, int], Tuple[int, int]]) -> Iter
         if other == stance.rank or peer.startswith(_LOOPBACK) or unread:
             continue
         if same[0].asks:
-            asks = say("rank {rank} asks for a connection with {peer} and has no answer", rank=stance.rank, peer=quoted(peer))
+            template = "{who} {who:asks|ask} for a connection with {peer} and {who:has|have} no answer"
+            asks = say(template, who=named([stance.rank]), peer=quoted(peer))
             yield _Stuck(stance, peer, other, asks)
         elif same[0].unsent and same[-1].unsent >= same[0].unsent:
             unsent = say(

@@ -37,7 +37,8 @@ def check(run: Run) -> Iterator[Finding]:
         inside,
         say(" ({why})", why=why) if why else say(" and uses no CPU"),
         remedy=say(
-            "Look at the line where {who} is: what it waits for there, or which branch led it past the others' call.",
+            "Look at the line where {who} {who:is|are}: what {who:it waits|they wait} for there, "
+            "or which branch led {who:it|them} past the others' call.",
             who=named([stance.rank for stance in guilty]),
         ),
         confidence=LOW if why else MEDIUM,

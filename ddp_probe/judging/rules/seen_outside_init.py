@@ -33,7 +33,7 @@ def check(run: Run) -> Iterator[Finding]:
         guilty,
         inside,
         remedy=say(
-            "Look at what {who} does before init_process_group: a download, a lock, an input, or a branch that skips the call.",
+            "Look at what {who} {who:does|do} before init_process_group: a download, a lock, an input, or a branch that skips the call.",
             who=named([stance.rank for stance in guilty]),
         ),
         confidence=LOW if may_come else MEDIUM,

@@ -91,7 +91,8 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _wraps(use: card_use.CardUse) -> Text:
-    return say("rank {rank} wraps a model on {device}; no set_device before", rank=use.process.rank, device=use.device)
+    template = "{who} {who:wraps|wrap} a model on {device}; no set_device before"
+    return say(template, who=named(ranks_of([use.process])), device=use.device)
 
 
 def _change(use: card_use.CardUse) -> change.Change:

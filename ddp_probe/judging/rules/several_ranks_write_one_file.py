@@ -41,7 +41,10 @@ def check(run: Run) -> Iterator[Finding]:
     worst = max(clashes, key=lambda clash: len(clash.saves))
     first, second = worst.saves[:2]
     writers = ranks(process for process, _ in worst.saves)
-    evidence = [shown(save, say("rank {rank} saves {path}", rank=process.rank, path=quoted(save.begin.path))) for process, save in worst.saves]
+    evidence = []
+    for process, save in worst.saves:
+        who = named(ranks([process]))
+        evidence.append(shown(save, say("{who} {who:saves|save} {path}", who=who, path=quoted(save.begin.path))))
     yield RULE.found(
         ranks=writers,
         verdict=say(

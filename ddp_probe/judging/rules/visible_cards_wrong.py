@@ -111,7 +111,8 @@ def _settings(variables: Mapping[str, str]) -> Text:
 
 
 def _wraps(use: card_use.CardUse) -> Text:
-    return say("rank {rank} wraps a model on {device}, the only card that it sees", rank=use.process.rank, device=use.device)
+    template = "{who} {who:wraps|wrap} a model on {device}, the only card that {who:it sees|they see}"
+    return say(template, who=named(ranks_of([use.process])), device=use.device)
 
 
 def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
@@ -120,7 +121,7 @@ def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
     return RULE.found(
         ranks=[refused.rank for refused, _ in hidden if refused.rank is not None],
         verdict=say(
-            "{who:capital} sees no card: {variables} names only cards that do not exist.",
+            "{who:capital} {who:sees|see} no card: {variables} names only cards that do not exist.",
             who=named([failure.rank or 0]),
             variables=variables,
         ),

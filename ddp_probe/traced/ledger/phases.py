@@ -150,6 +150,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     mapped, words, moved, clock, frame_of = file.map, file.words, HEADER.word("moved_ns"), time.monotonic_ns, sys._getframe
     pack_pass, pass_size, pass_start, mask = PASS.pack_into, PASS.size, PLACES.passes, schema.PASSES - 1
     pass_left, flags_at, pack_flags = PASS.word("left"), PASS.offset("flags"), PASS.single("flags").pack_into
+    row_flags_at, row_flags = PHASE.offset("flags"), PHASE.single("flags")
     pass_number: Callable[[], int] = itertools.count(1).__next__
     flags_of = WrappedModels().flags
     rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
@@ -240,15 +241,21 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
         if thread is not None and not frames.around(frame_of(2).f_back, phase):
             leave(phase, thread, clock())
 
-    def leave(phase: int, thread: LedgerThread, now: int) -> None:
+    def leave(phase: int, thread: LedgerThread, now: int, is_end: bool = False) -> None:
         at, _, threads = rows[phase]
         token = threads.pop(thread, None)
+        has_failed = phase == _DATA and not is_end
         _, _, _, times, trains = steps.step
         if token is not None and trains in (thread, None):
             times[phase] += now - token[1]
         if not threads and not words[at + left]:
+            if has_failed:
+                flags = row_flags.unpack_from(mapped, (at << 3) + row_flags_at)[0]
+                row_flags.pack_into(mapped, (at << 3) + row_flags_at, flags | schema.FAILED)
             words[at + left] = now << 2 | schema.RAISED
         if token is not None and token[3] and words[token[4]] == token[3] and not words[token[4] + pass_left]:
+            if has_failed:
+                pack_flags(mapped, (token[4] << 3) + flags_at, thread.flags | schema.FAILED)
             words[token[4] + pass_left] = now << 2 | schema.RAISED
 
     def over(phase: int, token: Any) -> None:
@@ -258,9 +265,11 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
         try:
             words[moved] = now = clock()
             thread, frame = here.thread, frame_of(3).f_back
+            kind = sys.exc_info()[0]
+            is_end = kind is not None and issubclass(kind, StopIteration)
             for other in rows:
                 if (thread in rows[other][2] or (token and other == phase)) and not frames.around(frame, other):
-                    leave(other, thread, now)
+                    leave(other, thread, now, is_end and other == phase)
         except RecursionError as exc:
             try:
                 passes = must_pass(exc)
