@@ -19,7 +19,11 @@ _OF_ANY = re.compile(
     r"(?<!of )\{(?:who|silent|behind|late|gone|guilty|waits)(?::capital)?\} "
     r"(?:is|was|has|does|[a-z]+s|are|were|have|do)\b(?! all\b| in different)"
 )
-_OF_HOSTS = ("{who} belongs to another launch, or was too late.", "{who:capital} is late: its ranks came")
+_OF_HOSTS = (
+    "{who} belongs to another launch, or was too late.",
+    "{who:capital} is late: its ranks came",
+    "{who} has the same files as another host",
+)
 """How templates begin that are of one host."""
 
 
