@@ -180,7 +180,9 @@ def parted_sequences(
 
 
 def _with_sides(sequence: Iterable[SequenceEntry], unlike: Optional[UnlikeCalls], rank: int) -> _Sequence:
-    sides = {(unlike.group, unlike.number): unlike.side_of(rank)} if unlike is not None else {}
+    if unlike is None:
+        return list(sequence)
+    sides = {(unlike.group, unlike.number): unlike.side_of(rank)}
     return [entry._replace(side=sides.get((entry.group, entry.number), 0)) for entry in sequence]
 
 
@@ -196,11 +198,12 @@ def _without_waits(sequences: Dict[int, _Sequence], members: Members) -> Dict[in
                 makers.setdefault((entry.op, entry.group, entry.number), set()).add(rank)
     answer: Dict[int, _Sequence] = {}
     for rank, sequence in sequences.items():
-        answer[rank] = []
-        for entry in sequence:
-            there = makers.get((entry.op, entry.group, entry.number), set())
-            is_alone = bool(entry.group) and not set(members.get(entry.group, ())) & set(sequences) <= there
-            answer[rank].append(entry._replace(raised=False) if is_alone and entry.raised else entry)
+        answer[rank] = list(sequence)
+        for place, entry in enumerate(sequence):
+            if entry.raised and entry.group:
+                awaited = set(members.get(entry.group, ())) & set(sequences)
+                is_met = awaited <= makers[entry.op, entry.group, entry.number]
+                answer[rank][place] = entry._replace(raised=is_met)
     return answer
 
 
