@@ -21,7 +21,12 @@ from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
 collect_ignore_glob = (
-    [] if find_spec("accelerate") else ["test_clients.py", "test_fleets.py", "test_forms.py", "test_framework_pages.py", "test_states.py"]
+    []
+    if find_spec("accelerate")
+    else [
+        *("test_clients.py", "test_fleets.py", "test_forms.py", "test_framework_pages.py"),
+        *("test_held_out_loops.py", "test_states.py"),
+    ]
 )
 
 

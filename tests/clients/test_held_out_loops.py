@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Callable, Dict
 
@@ -19,7 +20,8 @@ _TORCHRUN = "torchrun --master_addr=127.0.0.1 --master_port={port} --nproc_per_n
 
 def _client(truth: Dict[str, Any]) -> Client:
     job = truth["job"] + ".py"
-    line = "PATIENCE=%d %s%s" % (_PATIENCE, _TORCHRUN % truth["ranks"], HELDOUT / "jobs" / job)
+    program = shlex.quote(str(HELDOUT / "jobs" / job))
+    line = "PATIENCE=%d %s%s" % (_PATIENCE, _TORCHRUN % truth["ranks"], program)
     return Client(truth["job"], job, line)
 
 

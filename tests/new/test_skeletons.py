@@ -128,7 +128,7 @@ def test_a_command(checkout: Any, repo: Path) -> None:
     checkout.tested("tests/cli/test_sizes_command.py")
     names = re.findall(r"(?m)^  (\w+) +[A-Z]", checkout.run("-m", "ddp_probe", "help").stdout)
     assert names.index("runs") + 1 == names.index("sizes")
-    assert "    'sizes '*) REPLY=runs ;;" in checkout.run("-m", "ddp_probe", "completion", "bash").stdout
+    assert "    ['sizes *']=runs" in checkout.run("-m", "ddp_probe", "completion", "bash").stdout
 
 
 def _tool(name: str) -> str:

@@ -19,6 +19,7 @@ _ALLOWED = {
     ("traced/record/ledger_memory.py", "HEADER.write_field"),  # a number
     ("traced/record/ledger_memory.py", "self.map[]"),  # a text, masked
     ("traced/ledger/groups.py", "SUM.pack_into"),  # numbers
+    ("traced/ledger/phases.py", "row_flags.pack_into"),
     ("traced/record/files.py", "os.symlink"),  # the run's name
     ("traced/record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
     ("traced/remedies/atomic_save.py", "os.setxattr"),  # of the job's own checkpoint
