@@ -122,7 +122,7 @@ class _File:
         """Add a line."""
         for field, value in {**self._who, "seq": self._lines}.items():
             setattr(event, field, value)
-        data = msgspec.json.encode(event) + b"\n"
+        data = msgspec.json.encode(event, enc_hook=str) + b"\n"
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.write(file, data)

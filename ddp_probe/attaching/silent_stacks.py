@@ -14,6 +14,6 @@ def main(arguments: Sequence[str]) -> int:
     for pid in map(int, arguments):
         dump = py_spy.read(pid, native=False)
         seen = LauncherSilent(child_pid=pid, threads=dump.threads, problem=dump.problem, allow=dump.allow)
-        sys.stdout.write(msgspec.json.encode(seen).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(seen, enc_hook=str).decode() + "\n")
         sys.stdout.flush()
     return 0

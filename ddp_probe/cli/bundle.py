@@ -121,7 +121,7 @@ def _end(made: Any, args: argparse.Namespace) -> None:
         import msgspec
 
         found = {"file": None if args.list else made.output, "bytes": made.size, "differs": made.differs, "environment": made.environment}
-        print(json.dumps({**found, "bundle": msgspec.to_builtins(made.manifest)}, indent=1))
+        print(json.dumps({**found, "bundle": msgspec.to_builtins(made.manifest, enc_hook=str)}, indent=1))
         return
     size, reader = bundle_page.size(made.size), language.chosen(sys.stdout)
     if args.list:

@@ -197,7 +197,7 @@ class _Maker:
         manifest.masked, manifest.already_masked = dict(self._masker.masked), dict(self._masker.already)
         manifest.files = [HeldFile(staged.place, staged.kind, staged.size, staged.cut) for staged in sorted(files, key=lambda staged: staged.place)]
         manifest.files += [HeldFile(name, contents.OWN, len(text.encode("utf-8"))) for name, text in pages.items()]
-        described = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+        described = msgspec.json.format(msgspec.json.encode(manifest, enc_hook=str), indent=1)
         for name, data in ((bundled.MANIFEST, described), *((name, text.encode("utf-8")) for name, text in pages.items())):
             stage.write(self._root, name, data, contents.OWN, manifest.made)
         with open(self._packed, "wb") as target:

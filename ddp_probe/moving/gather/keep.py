@@ -97,7 +97,7 @@ class Keep:
     def _save(self, lacking: List[str]) -> None:
         with self._lock:
             self._known.lacking, self._changed = lacking, False
-            data = msgspec.json.format(msgspec.json.encode(self._known), indent=1)
+            data = msgspec.json.format(msgspec.json.encode(self._known, enc_hook=str), indent=1)
         with whole_file(os.path.join(self.folder, gathered.NAME), 0o600) as file:
             file.write(data)
 

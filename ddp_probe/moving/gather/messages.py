@@ -142,7 +142,7 @@ class GatherLine(Line):
 
     def say(self, message: msgspec.Struct) -> None:
         """Send a message."""
-        self.send_bytes(msgspec.json.encode(message) + b"\n")
+        self.send_bytes(msgspec.json.encode(message, enc_hook=str) + b"\n")
 
     def hear(self, kind: Type[_T]) -> _T:
         """Return the next message; the other side has to send it within the time limit."""
