@@ -3,11 +3,8 @@
 import statistics
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-GROSS = {"ratio": 2.0, "difference": 3.0, "cost": 3.0}
-"""The short form fails where a result is over its goal by this factor, by the kind of its row.
-
-Times depend on the machine: the same code took twice as long on a host as on the day before.
-"""
+GROSS = 2.0
+"""The short form fails where a result is over its goal by this factor."""
 
 
 class Sample(NamedTuple):
@@ -84,5 +81,5 @@ def judged(row: Dict[str, Any]) -> Dict[str, Any]:
     goal, value = row["goal"], row["result"]
     known = goal is not None and value is not None
     row["met"] = value <= goal if known else None
-    row["gross"] = value > goal * GROSS[row["kind"]] if known else False
+    row["gross"] = value > goal * GROSS if known else False
     return row
