@@ -72,7 +72,7 @@ def read(pid: int, *, native: bool) -> Dump:
         said = done.err.decode("utf-8", "replace")
         if any(word in said for word in _REFUSED):
             why, allow = refusal(pid)
-            return Dump([], problem=str(why), allow=str(allow))  # An event takes no templates.
+            return Dump([], problem=why, allow=allow)
     return Dump([], problem=_reason(pid, said))
 
 

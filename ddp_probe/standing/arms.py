@@ -76,10 +76,17 @@ class Arms:
 
     def statement(self, site: LedgerSite) -> str:
         """Return the statement at a line, equal for equal ones at other lines; an empty string if it is not known."""
+        holding = self._holding(site)
+        return ast.dump(max(holding, key=lambda node: node.lineno)) if holding else ""
+
+    def _holding(self, site: LedgerSite) -> List[ast.stmt]:
+        """Return the statements that a line is in, in the order of their lines, if the source is as it was."""
         module = self._sources.unchanged(site.file)
         nodes = ast.walk(module.tree) if module is not None else iter(())
-        holding = [node for node in nodes if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or node.lineno)]
-        return ast.dump(max(holding, key=lambda node: node.lineno)) if holding else ""
+        statements = [node for node in nodes if isinstance(node, ast.stmt)]
+        begun = [node for node in statements if node.lineno <= site.line]
+        holding = [node for node in begun if site.line <= (node.end_lineno or node.lineno)]
+        return sorted(holding, key=lambda node: node.lineno)
 
     def have_other_texts(self, one: LedgerSite, other: LedgerSite, name: str) -> bool:
         """Tell whether two lines give texts of their own to one function, under no `if` on the rank."""
@@ -92,12 +99,7 @@ class Arms:
 
     def _texts(self, site: LedgerSite, name: str) -> List[str]:
         """Return the texts that a line gives to its one call of a function; none if it makes several."""
-        module = self._sources.unchanged(site.file)
-        nodes = ast.walk(module.tree) if module is not None else iter(())
-        statements = [node for node in nodes if isinstance(node, ast.stmt)]
-        ends = [node for node in statements if site.line <= (node.end_lineno or node.lineno)]
-        holding = [node for node in ends if node.lineno <= site.line]
-        holding.sort(key=lambda node: node.lineno)
+        holding = self._holding(site)
         parts: Sequence[ast.AST] = holding[-1:]
         if name in _OF_WITH:  # Up to Python 3.9 it is left at the last line of what is inside.
             around = [node for node in holding if isinstance(node, (ast.With, ast.AsyncWith))]

@@ -142,7 +142,7 @@ class _Maker:
                     alive.kernel_state(process.pid, process.host, start.born or 0, start.boot) or "R"
                 )
         for name in self._contents.others:
-            manifest.left_out[text(name, where)] = str(say("It is not a file of the probe."))
+            manifest.left_out[text(name, where)] = say("It is not a file of the probe.")
 
     def _quote(self, sources: Dict[str, job_source.JobFile]) -> List[Staged]:
         """Write of the job's files what the report looks into; a whole file only if the report would be another one without the rest."""
