@@ -17,10 +17,11 @@ dist.destroy_process_group()
 
 
 def test_the_change_brings_the_ranks_together(tmp_path: Path, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]]) -> None:
-    """The report names both ranks and the line, and the job is well with the option that its change names for one host."""
+    """The report names both ranks and the line, and the job is well with the option that its change names."""
     (tmp_path / "job.py").write_text(_JOB, encoding="utf-8")
     launch = ["-m", "torch.distributed.run", "--nproc_per_node=2"]
-    done = run_python([*launch, "--master_addr=127.0.0.1", "--master_port=0", "job.py"], env=armed(tmp_path / "runs"), cwd=tmp_path, timeout=240)
+    at_port_zero = [*launch, "--master_addr=127.0.0.1", "--master_port=0", "job.py"]
+    done = run_python(at_port_zero, env=armed(tmp_path / "runs"), cwd=tmp_path, timeout=240)
     assert done.returncode == 1, done.stderr
     said = run_python(["-m", "ddp_probe", "report", "--json", tmp_path / "runs"], cwd=tmp_path)
     (finding,) = json.loads(said.stdout)["findings"]

@@ -1,4 +1,4 @@
-"""What the launcher says once a launch has failed: the finding in its own table, a line for each further one, and how to read the whole report."""
+"""What the launcher says once a launch has failed: the finding in its own table, further ones, and how to read on."""
 
 import re
 import sys
@@ -69,7 +69,7 @@ def _root_cause(done: Any) -> str:
 
 
 def test_says_the_finding_and_how_to_read_on(failed: Any) -> None:
-    """The finding stands in torchrun's table, and the command for the whole report below it; the exit code and stdout stay torchrun's."""
+    """The finding is in torchrun's table, the command for the report below; exit code and stdout are torchrun's."""
     assert (failed.returncode, failed.stdout) == (1, "")
     finding, border, *below = _root_cause(failed).splitlines()
     assert re.match(r"ddp_probe: DDP\d{3} .*ranks 0-1", finding)
@@ -80,20 +80,26 @@ def test_says_the_finding_and_how_to_read_on(failed: Any) -> None:
 def _table(done: Any) -> List[str]:
     """Return torchrun's table, less what differs between two launches of one job."""
     lines = done.stderr[done.stderr.index("\n====") :].splitlines()
-    return [re.sub(r"pid: \d+|PID \d+|time      : .*|^=+$|^-+$|torchelastic_\S+", "*", line) for line in lines if not line.startswith("ddp_probe: ")]
+    differs = r"pid: \d+|PID \d+|time      : .*|^=+$|^-+$|torchelastic_\S+"
+    return [re.sub(differs, "*", line) for line in lines if not line.startswith("ddp_probe: ")]
 
 
 @pytest.mark.parametrize("way", ["fails", "is_killed", "records"])
 def test_nothing_else_of_the_table_changes(
-    way: str, tmp_path: Path, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]
+    way: str,
+    tmp_path: Path,
+    run_python: Callable[..., Any],
+    armed: Callable[..., Dict[str, str]],
+    free_port: Callable[[], int],
 ) -> None:
-    """What torchrun knows of a signal stands before the finding; a traceback that the rank has recorded stays alone, and the finding is below."""
+    """A signal is named before the finding; a traceback that the rank has recorded stays alone, the finding below."""
     (tmp_path / "job.py").write_text(_ONE_RANK, encoding="utf-8")
     done = []
     for variables in ({"DDP_PROBE": "0"}, {}):
-        command = ["-m", "torch.distributed.run", "--nproc_per_node=1", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
+        launch = ["-m", "torch.distributed.run", "--nproc_per_node=1", "--master_addr=127.0.0.1"]
+        command = [*launch, "--master_port=%d" % free_port(), tmp_path / "job.py", way]
         environment = {**armed(tmp_path / "ddp_probe_runs"), **variables}
-        done.append(run_python([*command, tmp_path / "job.py", way], env=environment, cwd=tmp_path, timeout=240))
+        done.append(run_python(command, env=environment, cwd=tmp_path, timeout=240))
     bare, probed = done
     assert bare.returncode == probed.returncode == 1
     assert "ddp_probe" not in bare.stderr
