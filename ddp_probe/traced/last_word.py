@@ -1,15 +1,16 @@
-"""The launcher's last word: once a launch has failed, a separate child reads what the ranks wrote, and what it was is said on stderr.
+"""The launcher's last word: once a launch has failed, a child reads what the ranks wrote, and stderr says it.
 
-The finding stands in torchrun's own table of failures, at its root cause, where torchrun knows nothing but an exit code or a signal. Whatever else
-was found, and how to read the whole report, follows in lines of ours.
+The finding stands in torchrun's own table of failures, at its root cause, where torchrun knows nothing but an
+exit code or a signal. Whatever else was found, and how to read the whole report, follows in lines of ours.
 
-Never in a rank that a launcher started, never before the launcher's end, and never longer than a few seconds: a reader that needs more is ended,
-and the line that asks for the report is all that is said. A program that starts the other ranks itself, as one does with Lightning, has no launcher
-beside it: it is rank 0 and the launcher in one process, and nobody else is left who could speak.
+Never in a rank that a launcher started, never before the launcher's end, and never longer than a few seconds:
+a reader that needs more is ended, and the line that asks for the report is all that is said. A program that
+starts the other ranks itself, as one does with Lightning, has no launcher beside it: it is rank 0 and the
+launcher in one process, and nobody else is left who could speak.
 """
 
 import os
-from typing import Any, List, Optional
+from typing import List, Optional, Tuple
 
 from ddp_probe.shared import schema
 from ddp_probe.shared.masks import masked
@@ -46,7 +47,7 @@ class LastWord:
         self._due = _is_wanted(last, self._session)
 
     def enter_in_table(self, exc: BaseException) -> None:
-        """Write the finding into the table that the launcher is about to print; what has a text of the rank's own keeps it."""
+        """Write the finding into the table that is about to be printed; a text of the rank stays alone."""
         if not self._due or class_name(exc) != _FAILED or len(exc.args) != 1 or type(exc.args[0]) is not str:
             return
         table, cell, text = exc.args[0].rpartition(_CELL)
@@ -73,13 +74,15 @@ class LastWord:
 
 def _is_wanted(last: schema.Event, session: Session) -> bool:
     """Tell a launcher whose launch has failed, and a person who has not asked for silence."""
-    if not isinstance(last, (schema.LauncherEnd, schema.ProcessEnd)) or not (last.failure is not None or last.exit_code) or not brief.is_wanted():
+    if not isinstance(last, (schema.LauncherEnd, schema.ProcessEnd)) or not brief.is_wanted():
+        return False
+    if last.failure is None and not last.exit_code:
         return False
     return isinstance(last, schema.LauncherEnd) or (_started_others(session) and brief.can_start())
 
 
 def _started_others(session: Session) -> bool:
-    """Return whether this program, which no launcher has started, is rank 0 beside others: another rank that writes in its run was started by it."""
+    """Return whether this program is rank 0 beside others: what else writes in its run was started by it."""
     written = session.recorder.path
     if session.process.role.name != "solo" or written is None:
         return False
@@ -88,7 +91,7 @@ def _started_others(session: Session) -> bool:
     return any(name.partition(".")[0] != own for name in names)
 
 
-def _read(folder: str) -> Any:
+def _read(folder: str) -> Tuple[List[str], Optional[int]]:
     """Return the lines of the brief report, and its exit code; no lines if it cannot be read in time."""
     from ddp_probe.shared.child_process import ChildProcess  # It loads subprocess, which a rank never needs.
 
@@ -100,4 +103,5 @@ def _read(folder: str) -> Any:
             child.end()
     except ours(OSError, KeyboardInterrupt):
         return [], None
-    return (printed.out.decode("utf-8", "replace").splitlines() if printed.code in (0, 1, 3) else []), printed.code
+    said = printed.out.decode("utf-8", "replace").splitlines() if printed.code in (0, 1, 3) else []
+    return said, printed.code

@@ -16,7 +16,11 @@ dist.destroy_process_group()
 """
 
 
-def test_the_change_brings_the_ranks_together(tmp_path: Path, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]]) -> None:
+def test_the_change_brings_the_ranks_together(
+    tmp_path: Path,
+    run_python: Callable[..., Any],
+    armed: Callable[..., Dict[str, str]],
+) -> None:
     """The report names both ranks and the line, and the job is well with the option that its change names."""
     (tmp_path / "job.py").write_text(_JOB, encoding="utf-8")
     launch = ["-m", "torch.distributed.run", "--nproc_per_node=2"]

@@ -1,6 +1,6 @@
-"""Ranks are told to meet at port 0, which stands for any free port: each looks for the others where nobody is."""
+"""Ranks are told to meet at port 0, which stands for any free port."""
 
-from typing import Iterator
+from typing import Iterator, List
 
 from ddp_probe.judging.rule import Finding, Rule, shown
 from ddp_probe.reading.logged_call import LoggedCall
@@ -14,33 +14,37 @@ RULE = Rule(
     slug="master-port-zero",
     cause="master_addr_unreachable",
     title="MASTER_PORT is 0, at which ranks cannot meet.",
-    symptom="The job hangs in init_process_group on all ranks, or ends there after its timeout, although each was started.",
+    symptom="All ranks hang in init_process_group, or fail there after its timeout, although all were started.",
     evidence=(
-        "init_process_group was begun with MASTER_PORT 0 by one of several ranks, and did not return. Rank 0 then listens at a free port that the "
-        "system has chosen, and the others ask for port 0."
+        "init_process_group began with MASTER_PORT 0 on one of several ranks, and did not return. Rank 0 then "
+        "listens at a free port that the system has chosen, and the others ask for port 0."
     ),
-    remedy="Name a free port, the same for all ranks: torchrun --master_port=29500. On one host, torchrun --standalone chooses one.",
+    remedy="Name one free port for all ranks: torchrun --master_port=29500. On one host: torchrun --standalone.",
     needs=("dist.init_process_group",),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
     """Name the ranks whose init_process_group got port 0 and did not return."""
-    begun = [(process, call) for process in run.processes for call in process.calls(schema.InitProcessGroup)]
-    stuck = [(process, call) for process, call in begun if _cannot_return(call)]
-    ranks = [process.rank for process, _ in stuck if process.rank is not None]
+    stuck: List[LoggedCall[schema.InitProcessGroup]] = []
+    ranks: List[int] = []
+    for process in run.processes:
+        calls = [call for call in process.calls(schema.InitProcessGroup) if _cannot_return(call)]
+        stuck += calls
+        if calls and process.rank is not None:
+            ranks.append(process.rank)
     if not stuck or run.expected == 1:
         return
     yield RULE.found(
         ranks=ranks,
         verdict=say(
-            "MASTER_PORT is 0 in init_process_group{place}, and {who} {who:does|do} not return from it: 0 stands for any free port, "
-            "so rank 0 listens at another port than the others ask for.",
+            "MASTER_PORT is 0 in init_process_group{place}, and {who} {who:does|do} not return from it: "
+            "0 stands for any free port, so rank 0 listens at another port than the others ask for.",
             who=named(ranks),
-            place=at(stuck[0][1].begin.site),
+            place=at(stuck[0].begin.site),
         ),
-        evidence=[shown(call, say("init_process_group with MASTER_PORT 0 did not return")) for _, call in stuck],
-        when=stuck[0][1].when,
+        evidence=[shown(call, say("init_process_group with MASTER_PORT 0 did not return")) for call in stuck],
+        when=stuck[0].when,
     )
 
 
