@@ -1,25 +1,24 @@
-"""The end of a process: the uncaught exception, written before anything else can fail, a line per target, the last line, and a launcher's last word.
+"""The end of a process: the uncaught exception, written before anything else can fail, a line per target, and the last line.
 
 A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
 """
 
 import atexit
 import itertools
-import os
 import sys
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Type
 
 from ddp_probe.shared import schema
-from ddp_probe.shared.ours import ours, traceback_of
+from ddp_probe.shared.ours import traceback_of
 from ddp_probe.traced.facts.accelerator_state import accelerators
 from ddp_probe.traced.facts.failure import failure
 from ddp_probe.traced.facts.plain_values import values_of_traceback
+from ddp_probe.traced.last_word import LastWord
 from ddp_probe.traced.leaving import Leaving, of_multiprocessing
 from ddp_probe.traced.patching import clean_exception, overwritten_by
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.record import brief, stderr
 from ddp_probe.traced.session import Session
 
 if TYPE_CHECKING:
@@ -58,59 +57,6 @@ def _event(session: Session, row: "TargetRow") -> schema.Coverage:
     return event
 
 
-# The launcher's last word: once a launch has failed, a separate child reads what the ranks wrote and says on stderr what it was.
-#
-# Never in a rank that a launcher started, never before the launcher's end, and never longer than a few seconds: a reader that needs more is ended,
-# and the line that asks for the report is all that is said. A program that starts the other ranks itself, as one does with Lightning, has no launcher
-# beside it: it is rank 0 and the launcher in one process, and nobody else is left who could speak.
-
-_SECONDS = 5.0
-_MOST_LINES = 12
-
-
-def wanted(last: schema.Event, session: Session) -> bool:
-    """Tell a launcher whose launch has failed, and a person who has not asked for silence."""
-    if not isinstance(last, (schema.LauncherEnd, schema.ProcessEnd)) or not (last.failure is not None or last.exit_code) or not brief.is_wanted():
-        return False
-    return isinstance(last, schema.LauncherEnd) or (_started_others(session) and brief.can_start())
-
-
-def _started_others(session: Session) -> bool:
-    """Return whether this program, which no launcher has started, is rank 0 beside others: another rank that writes in its run was started by it."""
-    written = session.recorder.path
-    if session.process.role.name != "solo" or written is None:
-        return False
-    own = os.path.basename(written).partition(".")[0]
-    names = (name for name in os.listdir(session.process.folder) if name.startswith("rank"))
-    return any(name.partition(".")[0] != own for name in names)
-
-
-def say(folder: str) -> None:
-    """Say the brief report of the run in this folder, a line each, and how to get the whole one."""
-    try:
-        lines = _read(folder)
-    except ours(OSError, KeyboardInterrupt):
-        lines = []
-    for line in lines[:_MOST_LINES]:
-        stderr.say(line)
-    stderr.say("The whole report: %s" % brief.command("report", folder))
-
-
-def _read(folder: str) -> List[str]:
-    from ddp_probe.shared.child_process import ChildProcess  # It loads subprocess, which a rank never needs.
-
-    child = ChildProcess(brief.arguments(folder), brief.environment())
-    try:
-        printed = child.wait(_SECONDS)
-    finally:
-        child.end()
-    return printed.out.decode("utf-8", "replace").splitlines() if printed.code in (0, 1, 3) else []
-
-
-# The end of a process: the uncaught exception, written before anything else can fail, and the last line.
-#
-# A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
-
 _THREADS = 8  # That many threads that end with an exception are written, and then ever fewer.
 _Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], Any]
 
@@ -126,7 +72,7 @@ class Ending:
         self._leaving = Leaving(self._at_once, self._note, self._exits)
         self._closed = False
         self._last_word: Dict[str, Any] = {}
-        self._summary_due = False
+        self._word = LastWord(session)
         self._threads_failed = itertools.count(1)
 
     def watch(self) -> None:
@@ -205,6 +151,7 @@ class Ending:
         described = failure(exc)
         described.values = values_of_traceback(traceback_of(exc))
         self.close(failure=described, uncaught=True, exit_code=130 if issubclass(type(exc), KeyboardInterrupt) else 1)
+        self._word.enter_in_table(exc)
 
     def _at_once(self, code: int) -> None:
         """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
@@ -249,8 +196,7 @@ class Ending:
         self._session.collectives.watcher.stop()
         self._session.recorder.close()
         self._leaving.let_go()
-        if self._summary_due:
-            say(self._session.process.folder)
+        self._word.say()
 
     def close(self, **known: Any) -> None:
         """Write what is known at the end: once, and once more if the exit code turns out to be another one."""
@@ -273,7 +219,7 @@ class Ending:
         except BaseException:  # Raised by a signal handler of the job's: there is no last line yet.
             self._closed = again
             raise
-        self._summary_due = wanted(last, self._session)
+        self._word.ask(last)
 
     def _close(self, code: Optional[int]) -> None:
         fields = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}

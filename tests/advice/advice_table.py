@@ -117,6 +117,7 @@ _NO_CUDA = "the machine has no CUDA, and the simulated cards do not have this fa
 _PERSON = "the report says where to look; which line to change is for a person to see"
 _OUTSIDE = "the change is outside of the program and of its command: another file, package, host or cable"
 NOT_FOLLOWED: Dict[str, str] = {
+    "DDP431": "the change is in the command of a launch, and tests/runs/test_port_zero.py follows it",
     "DDP243": _PERSON,
     "DDP699": _PERSON,
     "DDP427": _OUTSIDE,

@@ -1,4 +1,4 @@
-"""What the launcher says once a launch has failed: a line per finding, within seconds, and how to read the whole report."""
+"""What the launcher says once a launch has failed: the finding in its own table, further ones, and how to read on."""
 
 import re
 import sys
@@ -18,6 +18,21 @@ if sys.argv[1:] == ["fails"]:
     nn.parallel.DistributedDataParallel(nn.Linear(2, 2), device_ids=[0])
 dist.barrier()
 dist.destroy_process_group()
+"""
+
+
+_ONE_RANK = """
+import os, signal, sys
+import torch.distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import record
+
+def main():
+    dist.init_process_group("gloo")
+    if sys.argv[1] == "is_killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ValueError("the loss is nan")
+
+(record(main) if sys.argv[1] == "records" else main)()
 """
 
 
@@ -48,21 +63,66 @@ def _said(done: Any) -> List[str]:
     return [line for line in done.stderr.splitlines() if re.match(r"ddp_probe: (DDP\d|The whole|found|clear|undecided)", line)]
 
 
+def _root_cause(done: Any) -> str:
+    """Return the last text of torchrun's table, with what follows it."""
+    return str(done.stderr.rpartition("traceback : ")[2])
+
+
 def test_says_the_finding_and_how_to_read_on(failed: Any) -> None:
-    """A failed launch ends with one line per finding and the command for the whole report; the exit code and stdout stay torchrun's."""
+    """The finding is in torchrun's table, the command for the report below; exit code and stdout are torchrun's."""
     assert (failed.returncode, failed.stdout) == (1, "")
-    said = _said(failed)
-    assert len(said) == 2, failed.stderr
-    assert re.search(r"DDP\d{3} .*ranks 0-1", said[0])
-    assert said[1] == "ddp_probe: The whole report: python -m ddp_probe report"
-    assert failed.stderr.rstrip().endswith(said[1])
+    finding, border, *below = _root_cause(failed).splitlines()
+    assert re.match(r"ddp_probe: DDP\d{3} .*ranks 0-1", finding)
+    assert set(border) == {"="}
+    assert below == ["ddp_probe: The whole report: python -m ddp_probe report"]
+
+
+def _table(done: Any) -> List[str]:
+    """Return torchrun's table, less what differs between two launches of one job."""
+    lines = done.stderr[done.stderr.index("\n====") :].splitlines()
+    differs = r"pid: \d+|PID \d+|time      : .*|^=+$|^-+$|torchelastic_\S+"
+    return [re.sub(differs, "*", line) for line in lines if not line.startswith("ddp_probe: ")]
+
+
+@pytest.mark.parametrize("way", ["fails", "is_killed", "records"])
+def test_nothing_else_of_the_table_changes(
+    way: str,
+    tmp_path: Path,
+    run_python: Callable[..., Any],
+    armed: Callable[..., Dict[str, str]],
+    free_port: Callable[[], int],
+) -> None:
+    """A signal is named before the finding; a traceback that the rank has recorded stays alone, the finding below."""
+    (tmp_path / "job.py").write_text(_ONE_RANK, encoding="utf-8")
+    done = []
+    for variables in ({"DDP_PROBE": "0"}, {}):
+        launch = ["-m", "torch.distributed.run", "--nproc_per_node=1", "--master_addr=127.0.0.1"]
+        command = [*launch, "--master_port=%d" % free_port(), tmp_path / "job.py", way]
+        environment = {**armed(tmp_path / "ddp_probe_runs"), **variables}
+        done.append(run_python(command, env=environment, cwd=tmp_path, timeout=240))
+    bare, probed = done
+    assert bare.returncode == probed.returncode == 1
+    assert "ddp_probe" not in bare.stderr
+    tables = _table(bare), _table(probed)
+    differ = [pair for pair in zip(*tables) if pair[0] != pair[1]]
+    assert len(tables[0]) == len(tables[1])
+    if way == "records":
+        assert differ == []
+        assert re.match(r"ddp_probe: DDP\d{3} ", _said(probed)[0])
+        return
+    ((before, after),) = differ
+    known = "" if way == "fails" else before + "; "
+    assert after.partition("ddp_probe: DDP")[0] == (known or "  traceback : ")
+    assert _said(probed) == ["ddp_probe: The whole report: python -m ddp_probe report"]
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("variable", [{"DDP_PROBE_REPORT": "off"}, {"DDP_PROBE_ECHO": "off"}], ids=str)
 def test_is_switched_off(launch: Callable[..., Any], variable: Dict[str, str]) -> None:
     """DDP_PROBE_REPORT=off, or DDP_PROBE_ECHO=off, and nothing is said."""
-    assert _said(launch("fails", **variable)) == []
+    done = launch("fails", **variable)
+    assert _said(done) == []
+    assert _root_cause(done).startswith("To enable traceback see: ")
 
 
 def test_says_nothing_of_a_launch_that_went_well(launch: Callable[..., Any]) -> None:
@@ -83,10 +143,21 @@ def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dic
     """A run that takes longer to read than the limit is left unread, and only the command is said."""
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "rank00000.node1.1.jsonl").write_text("{}\n" * 1000, encoding="utf-8")
-    limit = "ending._SECONDS = 0.01"  # The interpreter that reads takes longer to start.
-    done = run_python("from ddp_probe.traced import ending; %s; ending.say(%r)" % (limit, str(tmp_path / "run")), env=clean_env())
+    done = run_python(_IN_NO_TIME % str(tmp_path / "run"), env=clean_env())
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")
+
+
+_IN_NO_TIME = """
+from types import SimpleNamespace
+from ddp_probe.shared import schema
+from ddp_probe.traced import last_word
+
+last_word._SECONDS = 0.01  # The interpreter that reads takes longer to start.
+word = last_word.LastWord(SimpleNamespace(process=SimpleNamespace(folder=%r)))
+word.ask(schema.LauncherEnd(exit_code=1))
+word.say()
+"""
 
 
 _STARTS_ITSELF = """

@@ -77,7 +77,7 @@ RULE = Rule(
             ranks=False,
         ),
     ),
-    yields_to=("wrong-network-interface",),
+    yields_to=("wrong-network-interface", "master-port-zero"),
 )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 else:
     structlog = copy()
 
+OURS = "ddp_probe: "
+"""What stands before each text of ours on stderr."""
 _FIXED = frozenset(("event", *ENVELOPE))
 _KEPT = ("process.start", "process.end", "launcher.start", "launcher.end", "probe.full", "probe.fault")
 _DEPTH = 4
@@ -198,7 +200,7 @@ def _render(_: Any, __: str, line: _Line) -> bytes:
 
 
 def _text(_: Any, __: str, line: _Line) -> bytes:
-    return ("ddp_probe: %s\n" % through(" ".join(str(line["event"]).split()))).encode("utf-8", "backslashreplace")
+    return (OURS + through(" ".join(str(line["event"]).split())) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _rows(_: Any, __: str, line: _Line) -> bytes:
