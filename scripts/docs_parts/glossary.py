@@ -1,4 +1,4 @@
-"""Prints docs/glossary.md: the words that are this project's own, each with the docstring that defines it.
+"""Prints docs/contributing/glossary.md: the words that are this project's own, each with the docstring that defines it.
 
 The definition of a word is the first paragraph of the docstring behind its dotted name; `NAME#WORD` is the paragraph of that
 docstring which begins with "WORD: ". To change a definition, change the docstring.
@@ -44,7 +44,7 @@ GLOSSARY: Dict[str, str] = {
 
 
 def glossary_page() -> str:
-    """Return docs/glossary.md."""
+    """Return docs/contributing/glossary.md."""
     source = "the docstrings that scripts/docs_parts/glossary.py names"
     return "\n".join([NOTE.replace("that file", "a docstring") % source, *_lines()]) + "\n"
 
