@@ -40,6 +40,27 @@ def test_the_index_leads_to_the_other_half() -> None:
     assert text("docs/contributing/README.md").count("](../README.md)") == 1
 
 
+def _words(page: str) -> int:
+    """Count the words of a page outside its blocks, and outside rows of tables that begin with code, which are reference."""
+    fenced, prose = False, []
+    for line in text(page).splitlines():
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        if not fenced and not fence and not line.startswith(("    ", "| `", "|---")):
+            prose.append(line)
+    return len(" ".join(prose).split())
+
+
+def test_the_half_of_users_is_short() -> None:
+    """What a user reads, the README and the pages of docs/ that are written by hand, has at most 8 000 words, and the first page 500."""
+    ours = [page for page in pages() if page == "README.md" or (page.startswith("docs/") and not page.startswith("docs/contributing/"))]
+    counts = {page: _words(page) for page in ours}
+    assert len(counts) > 30
+    assert min(counts.values()) > 20, counts
+    assert sum(counts.values()) <= 8000, counts
+    assert counts["docs/start.md"] <= 500
+
+
 def test_the_picture_is_in_light_and_dark() -> None:
     """The picture is an SVG without a script or an outside address, has a title for readers of screens, and gives each colour twice."""
     picture = Path(REPO / "docs" / "contributing" / "how-it-works.svg").read_text(encoding="utf-8")
