@@ -106,9 +106,10 @@ def test_a_goal_that_is_not_met_is_explained(bench: Any) -> None:
 
 
 def test_the_page_is_printed_from_what_was_measured(bench: Any, repo: Path) -> None:
-    """docs/contributing/performance.md is what docs/contributing/performance.json says, which names no host, no folder and no date."""
-    text = (repo / "docs" / "contributing" / "performance.json").read_text(encoding="utf-8")
-    assert bench.page.page(json.loads(text)) == (repo / "docs" / "contributing" / "performance.md").read_text(encoding="utf-8")
+    """performance.md is what performance.json says, which names no host, no folder and no date."""
+    folder = repo / "docs" / "contributing"
+    text = (folder / "performance.json").read_text(encoding="utf-8")
+    assert bench.page.page(json.loads(text)) == (folder / "performance.md").read_text(encoding="utf-8")
     assert sorted(json.loads(text)) == ["machine", "rows"]
     assert not any(word in text for word in ("/home/", "/root/", "/tmp/", "hostname"))
 

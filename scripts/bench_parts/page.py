@@ -1,4 +1,4 @@
-"""The table on a terminal, and docs/contributing/performance.md: both from what was measured, and from nothing else."""
+"""The table on a terminal, and docs/contributing/performance.md: both from what was measured, and no more."""
 
 from typing import Any, Dict, Iterator, List
 

@@ -1,4 +1,4 @@
-"""Prints docs/contributing/glossary.md: the words that are this project's own, each with the docstring that defines it.
+"""Prints docs/contributing/glossary.md: the words that are this project's own, with their docstrings.
 
 The definition of a word is the first paragraph of the docstring behind its dotted name; `NAME#WORD` is the paragraph of that
 docstring which begins with "WORD: ". To change a definition, change the docstring.

@@ -1,4 +1,4 @@
-"""Prints docs/contributing/rooms.md: the rooms of the package and who imports whom, drawn from the import graph."""
+"""Prints docs/contributing/rooms.md: the rooms of the package and who imports whom, from the import graph."""
 
 import ast
 import importlib.machinery

@@ -51,7 +51,8 @@ class Claim(NamedTuple):
 _LAUNCHERS, _COLLECTORS = ByTest("tests/clients/test_launcher_pages.py"), "tests/pipelines/test_%s.py"
 _SCHEDULERS = ByTest("tests/cli/test_schedulers_page.py")
 _TREE = Illustration("The names in a folder of runs; the README's run and test_run_folder.py have real ones.")
-_HOW, _TROUBLE, _HANGS, _CARDS = "docs/contributing/how-it-works.md", "docs/troubleshooting.md", "docs/hangs.md", "docs/contributing/accelerators.md"
+_TROUBLE, _HANGS = "docs/troubleshooting.md", "docs/hangs.md"
+_HOW, _CARDS = "docs/contributing/how-it-works.md", "docs/contributing/accelerators.md"
 _OPEN = "undecided: no rule can name a cause, because\n  - "
 
 CLAIMS: List[Claim] = [

@@ -75,10 +75,11 @@ def bundle_written(scene: Scene) -> str:
 
 
 def _piped(scene: Scene, behind: str, *words: str) -> str:
-    """Return a command of the probe with another one behind it, as a person types them, and what the second one prints."""
+    """Return a command of the probe piped into another one, as a person types it, and what is printed."""
     command, _, printed = scene.shown(*words).partition("\n")
-    done = subprocess.run(["bash", "-c", behind], input=printed + "\n", cwd=scene.folder, capture_output=True, text=True, timeout=60, check=True)
-    return "%s | %s\n%s" % (command, behind, done.stdout.rstrip("\n"))
+    shell = ["bash", "-c", behind]
+    text = subprocess.check_output(shell, input=printed + "\n", cwd=scene.folder, text=True, timeout=60)
+    return "%s | %s\n%s" % (command, behind, text.rstrip("\n"))
 
 
 def standstill_line(_scene: Scene) -> str:

@@ -142,7 +142,7 @@ def test_the_cards_of_the_page_are_those_of_the_records() -> None:
 
 
 def test_a_record_of_another_package_counts(tmp_path: Path, run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]]) -> None:
-    """The module and the entry point of docs/contributing/accelerators.md, put into a folder of Python's path, add the card."""
+    """The module and the entry point of accelerators.md, put into a folder of Python's path, add the card."""
     module, entry = [block for block in blocks("docs/contributing/accelerators.md") if block.language]
     (tmp_path / "acme_probe.py").write_text(module.text, encoding="utf-8")
     (tmp_path / "acme.dist-info").mkdir()
