@@ -18,7 +18,7 @@ def page(repo: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_every_word_has_one_meaning(page: ModuleType) -> None:
-    """Each word has a definition that is a sentence, no two are the same, and each is a row of docs/glossary.md."""
+    """Each word has a definition that is a sentence, no two are the same, and each is a row of docs/contributing/glossary.md."""
     meanings: Dict[str, str] = {word: page.definition(word) for word in page.GLOSSARY}
     assert len(set(meanings.values())) == len(meanings)
     assert {word for word, text in meanings.items() if not text.endswith(".") or not text[0].isupper()} == set()

@@ -1,6 +1,6 @@
 """What a rule may ask of a run: functions that take it, and that look only once, however many rules ask.
 
-The run itself keeps each answer. Answers are shared, so no caller may change one. docs/facts.md lists the functions.
+The run itself keeps each answer. Answers are shared, so no caller may change one. docs/contributing/facts.md lists the functions.
 """
 
 from functools import wraps

@@ -1,8 +1,8 @@
-"""The table on a terminal, and docs/performance.md: both from what was measured, and from nothing else."""
+"""The table on a terminal, and docs/contributing/performance.md: both from what was measured, and no more."""
 
 from typing import Any, Dict, Iterator, List
 
-_NOTE = "<!-- Printed by scripts/bench --page from docs/performance.json. Run scripts/bench --page to measure again. -->\n"
+_NOTE = "<!-- Printed by scripts/bench --page from docs/contributing/performance.json. Run scripts/bench --page to measure again. -->\n"
 _OF_THE_MACHINE = ("cpu", "cores", "python", "load_before", "load_after")
 _INTRO = """
 Every number comes from one run of `scripts/bench` on one machine: what is compared takes turns (A B, B A, ...) and shares whatever else the
@@ -70,7 +70,7 @@ def machine(known: Dict[str, Any]) -> str:
 
 
 def page(found: Dict[str, Any]) -> str:
-    """Return docs/performance.md."""
+    """Return docs/contributing/performance.md."""
     rows = found["rows"]
     lines = [_NOTE, "# What it costs", _INTRO.rstrip(), "", "Machine: " + machine(found["machine"]), ""]
     lines += ["| %s |" % " | ".join(HEADS), "|" + "---|" * len(HEADS)]

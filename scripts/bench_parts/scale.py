@@ -1,7 +1,7 @@
 """How the cost of a report grows with the number of ranks: simulated launches from 64 ranks up, their logs, their ledgers, and the verdict.
 
-MEASURES are the columns and SIZES the lines of a table in docs/performance.md. CORES says on how many cores a report reads: another entry is another
-column of each report.
+MEASURES are the columns and SIZES the lines of a table in docs/contributing/performance.md. CORES says on how
+many cores a report reads: another entry is another column of each report.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Prints docs/facts.md: what a rule can ask of a run, from the functions of ddp_probe/judging that rules import, and from the run itself."""
+"""Prints docs/contributing/facts.md: what a rule can ask of a run.
+
+It is made from the functions of ddp_probe/judging that rules import, and from the run itself.
+"""
 
 import ast
 import re
@@ -22,14 +25,14 @@ _HELD = re.compile(r"(?:\s{8}self\.|\s{4}(?=\w+: ))([a-z]\w*)(?:: (.+?))?(?: = .
 
 
 def facts_page() -> str:
-    """Return docs/facts.md."""
+    """Return docs/contributing/facts.md."""
     return "\n".join([NOTE % "ddp_probe/judging and ddp_probe/reading", *_lines()]) + "\n"
 
 
 def _lines() -> Iterator[str]:
     yield "# What a rule can ask of a run"
     yield ""
-    yield "`check(run)` of a [rule](../CONTRIBUTING.md#add-a-rule) gets one launch. It reads the run, and asks the functions below,"
+    yield "`check(run)` of a [rule](../../CONTRIBUTING.md#add-a-rule) gets one launch. It reads the run, and asks the functions below,"
     yield "which it imports from `ddp_probe.judging`. One that is marked *once* is a `fact` (`ddp_probe/judging/facts.py`): it looks once for"
     yield "each run, however many rules ask, and the run keeps its answer. What several rules need is a function here, in the module of its"
     yield "subject, and not in one of the rules."

@@ -1,4 +1,4 @@
-"""Prints docs/glossary.md: the words that are this project's own, each with the docstring that defines it.
+"""Prints docs/contributing/glossary.md: the words that are this project's own, with their docstrings.
 
 The definition of a word is the first paragraph of the docstring behind its dotted name; `NAME#WORD` is the paragraph of that
 docstring which begins with "WORD: ". To change a definition, change the docstring.
@@ -19,7 +19,6 @@ GLOSSARY: Dict[str, str] = {
     "slot": "ddp_probe.traced.patching.slot.Slot",
     "override": "ddp_probe.traced.patching.changes.Override",
     "remedy": "ddp_probe.traced.remedies.Remedy",
-    "leftovers": "ddp_probe.traced.remedies.atomic_save",
     "fact": "ddp_probe.traced.facts",
     "event": "ddp_probe.shared.schema.Event",
     "envelope": "ddp_probe.shared.schema.Event#envelope",
@@ -32,7 +31,6 @@ GLOSSARY: Dict[str, str] = {
     "split": "ddp_probe.standing.splits.Split",
     "departure": "ddp_probe.shared.alignment.Departure",
     "role": "ddp_probe.activation.roles.Role",
-    "promoted": "ddp_probe.activation.hooks",
     "run": "ddp_probe.reading.model.Run",
     "launch": "ddp_probe.reading.model.Run#launch",
     "fold": "ddp_probe.reading.host_fold.HostFold#fold",
@@ -44,7 +42,7 @@ GLOSSARY: Dict[str, str] = {
 
 
 def glossary_page() -> str:
-    """Return docs/glossary.md."""
+    """Return docs/contributing/glossary.md."""
     source = "the docstrings that scripts/docs_parts/glossary.py names"
     return "\n".join([NOTE.replace("that file", "a docstring") % source, *_lines()]) + "\n"
 

@@ -1,4 +1,4 @@
-"""Prints docs/probes.md from ddp_probe/traced/probes."""
+"""Prints docs/contributing/probes.md from ddp_probe/traced/probes."""
 
 import inspect
 import sys
@@ -9,7 +9,7 @@ from docs_parts.markdown import NOTE, anchor, prose
 
 
 def probes_page() -> str:
-    """Return docs/probes.md."""
+    """Return docs/contributing/probes.md."""
     lines = [
         NOTE % "ddp_probe/traced/probes",
         "# Probes",
@@ -42,4 +42,4 @@ def written(probe: Any) -> Iterator[str]:
     for kinds, phases in ((probe.events, "begin, then end or error"), (probe.points, "point")):
         for kind in kinds:
             name = str(kind.__struct_config__.tag)
-            yield "| [%s](events.md#%s) | %s |" % (name, anchor(name), phases)
+            yield "| [%s](../events.md#%s) | %s |" % (name, anchor(name), phases)

@@ -1,4 +1,4 @@
-"""Prints docs/rooms.md: the rooms of the package and who imports whom, drawn from the import graph."""
+"""Prints docs/contributing/rooms.md: the rooms of the package and who imports whom, from the import graph."""
 
 import ast
 import importlib.machinery
@@ -13,7 +13,7 @@ _REPO = Path(__file__).resolve().parent.parent.parent
 
 
 def rooms_page() -> str:
-    """Return docs/rooms.md."""
+    """Return docs/contributing/rooms.md."""
     graph = _import_graph().Graph(_REPO)
     rooms = {name: set(imported) for name, imported in graph.between().items() if name in graph.packages and "." in name}
     rooms = {name: {other for other in imported if other in rooms} for name, imported in rooms.items()}

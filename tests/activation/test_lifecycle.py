@@ -8,7 +8,7 @@ import pytest
 
 from ddp_probe.activation.lifecycle import EVENTS, STATES, TABLE
 
-_PAGE = "docs/decisions/0022-lifecycle.md"
+_PAGE = "docs/contributing/decisions/0022-lifecycle.md"
 
 
 def _rows(repo: Path) -> Dict[str, Dict[str, str]]:

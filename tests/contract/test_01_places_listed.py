@@ -1,4 +1,4 @@
-"""Promise 1, the places at which Python prints an exception and goes on: docs/interruptions.md lists each of ours."""
+"""Promise 1, the places at which Python prints an exception and goes on: docs/contributing/interruptions.md lists each of ours."""
 
 import ast
 import re
@@ -71,7 +71,7 @@ def _in_code() -> Set[Tuple[str, str]]:
 
 
 def _page(repo: Path) -> str:
-    return (repo / "docs" / "interruptions.md").read_text(encoding="utf-8")
+    return (repo / "docs" / "contributing" / "interruptions.md").read_text(encoding="utf-8")
 
 
 def _on_page(repo: Path) -> List[Tuple[str, str]]:

@@ -196,7 +196,7 @@ def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -
     assert _events(job, read_events, "rank00001.*.jsonl") == []
 
 
-_GLOO_ABORTS = "terminate called without an active exception"  # Now and then when a rank exits, without the probe, too: docs/tried.md.
+_GLOO_ABORTS = "terminate called without an active exception"  # Now and then when a rank exits, without the probe, too: docs/contributing/tried.md.
 
 
 @pytest.mark.sample(1)

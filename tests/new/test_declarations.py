@@ -156,8 +156,8 @@ def test_ring_0_has_what_the_files_declare() -> None:
 
 def test_a_phase_that_was_recorded_is_declared(repo: Path) -> None:
     """Each line of a recorded job that a probe wrote has a phase that a probe declares for its event."""
-    page = (repo / "docs" / "probes.md").read_text(encoding="utf-8")
-    rows = re.findall(r"(?m)^\| \[([a-z_.]+)\]\(events\.md#[^)]*\) \| (.*) \|$", page)
+    page = (repo / "docs" / "contributing" / "probes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| \[([a-z_.]+)\]\(\.\./events\.md#[^)]*\) \| (.*) \|$", page)
     phases: Dict[str, Set[str]] = {}
     for event, told in rows:
         phases.setdefault(event, set()).update(word for word in ("begin", "end", "error", "point") if word in told)

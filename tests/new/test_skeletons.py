@@ -24,7 +24,8 @@ def test_a_probe(checkout: Any, repo: Path) -> None:
     assert [name.replace("all_reduce", "NAME") for name in changed] == _told(repo, "probe")
     checkout.tested("tests/probes/test_all_reduce_probe.py")
     assert "## dist.all_reduce" in (checkout.root / "docs" / "events.md").read_text(encoding="utf-8")
-    assert "## all_reduce" in (checkout.root / "docs" / "probes.md").read_text(encoding="utf-8")
+    probes = checkout.root / "docs" / "contributing" / "probes.md"
+    assert "## all_reduce" in probes.read_text(encoding="utf-8")
 
 
 def test_a_rule(checkout: Any, repo: Path) -> None:

@@ -51,13 +51,19 @@ class Claim(NamedTuple):
 _LAUNCHERS, _COLLECTORS = ByTest("tests/clients/test_launcher_pages.py"), "tests/pipelines/test_%s.py"
 _SCHEDULERS = ByTest("tests/cli/test_schedulers_page.py")
 _TREE = Illustration("The names in a folder of runs; the README's run and test_run_folder.py have real ones.")
-_HOW, _TROUBLE, _HANGS, _CARDS = "docs/how-it-works.md", "docs/troubleshooting.md", "docs/hangs.md", "docs/accelerators.md"
+_TROUBLE, _HANGS = "docs/troubleshooting.md", "docs/hangs.md"
+_HOW, _CARDS = "docs/contributing/how-it-works.md", "docs/contributing/accelerators.md"
 _OPEN = "undecided: no rule can name a cause, because\n  - "
 
 CLAIMS: List[Claim] = [
     Claim("docs/api.md", "", ByTest("tests/test_api.py"), "python"),
     Claim("docs/installing.md", "", ByTest("tests/packaging/test_installing_page.py"), "sh *"),
     Claim("docs/installing.md", "RUN ", ByTest("tests/packaging/test_installing_page.py"), "dockerfile image"),
+    Claim("docs/start.md", "$ python -m ddp_probe watch", printed.watch_table),
+    Claim("docs/start.md", "$ python -m ddp_probe checkpoint", printed.checkpoint_cut_off),
+    Claim("docs/start.md", "$ python -m ddp_probe report", printed.cards_of_ranks),
+    Claim("docs/start.md", "$ python -m ddp_probe explain", printed.change_applied),
+    Claim("docs/start.md", "$ python -m ddp_probe bundle", printed.bundle_written),
     Claim("docs/pytest.md", "pip install", SHELL),
     Claim("docs/pytest.md", "-----", ByTest("tests/test_pytest_plugin.py")),
     Claim("docs/attach.md", "pip install", SHELL),
@@ -107,7 +113,7 @@ CLAIMS: List[Claim] = [
     Claim(_CARDS, ".venv/bin/", SHELL),
     Claim("docs/device-state.md", "python -m ddp_probe logs", SHELL),
     Claim("docs/device-state.md", "python -m ddp_probe report", SHELL),
-    Claim("docs/adding.md", "from ddp_probe.structlog import capture_logs", ByTest("tests/record/test_capture_logs.py")),
+    Claim("docs/contributing/adding.md", "from ddp_probe.structlog import capture_logs", ByTest("tests/record/test_capture_logs.py")),
     Claim(_CARDS, "# acme_probe.py", ByTest("tests/pages/test_page_commands.py")),
     Claim(_CARDS, "[options.entry_points]", ByTest("tests/pages/test_page_commands.py")),
     Claim("docs/launchers/*.md", "", _LAUNCHERS, "sh ?*"),

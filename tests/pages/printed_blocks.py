@@ -28,6 +28,7 @@ from ddp_probe.showing import doctor_page, standstill_words
 from ddp_probe.traced.record import Recorder
 
 CARDS_UNKNOWN, HEALTHY, BACKWARD = "02_runner_does_not_know_cards", "00_healthy_ddp", "08_backward_skipped_on_one_rank"
+DEVICE_IDS = "03_ddp_device_ids_on_cpu"
 _SITE = "/opt/train/lib/python3.8/site-packages"
 
 _TEMPORARY = shlex.quote(os.path.join(tempfile.gettempdir(), "ddp_probe_runs"))
@@ -43,6 +44,42 @@ def backward_skipped(scene: Scene) -> str:
     """A rank that was missing from a backward pass."""
     scene.job(BACKWARD)
     return scene.shown("report")
+
+
+def checkpoint_cut_off(scene: Scene) -> str:
+    """The first lines about a checkpoint that has lost its end."""
+    whole = (REPO / "tests" / "checkpoints" / "corpus" / "new" / "trained-zip-2.pt").read_bytes()
+    (scene.folder / "epoch_12.pth").write_bytes(whole[: len(whole) * 3 // 5])
+    return _piped(scene, "head -n 3", "checkpoint", "epoch_12.pth")
+
+
+def cards_of_ranks(scene: Scene) -> str:
+    """The table of a healthy run on four cards."""
+    scene.job("00_healthy_runner_on_cards")
+    return _piped(scene, "grep -A 4 '^ranks '", "report")
+
+
+def change_applied(scene: Scene) -> str:
+    """What patch prints once it has the change of a finding."""
+    run = scene.job(DEVICE_IDS)
+    (run.parent / "latest").symlink_to(run.name)
+    shown = _piped(scene, "patch -p1", "explain", "--diff", "DDP106", "latest")
+    assert "if device.type != 'cpu' else None" in (scene.folder / "train.py").read_text(encoding="utf-8")
+    return shown
+
+
+def bundle_written(scene: Scene) -> str:
+    """The last lines of bundle; the size of the archive differs between machines."""
+    scene.job(DEVICE_IDS)
+    return re.sub(r"[\d.]+ kB", "6.9 kB", _piped(scene, "tail -n 3", "bundle"))
+
+
+def _piped(scene: Scene, behind: str, *words: str) -> str:
+    """Return a command of the probe piped into another one, as a person types it, and what is printed."""
+    command, _, printed = scene.shown(*words).partition("\n")
+    shell = ["bash", "-c", behind]
+    text = subprocess.check_output(shell, input=printed + "\n", cwd=scene.folder, text=True, timeout=60)
+    return "%s | %s\n%s" % (command, behind, text.rstrip("\n"))
 
 
 def standstill_line(_scene: Scene) -> str:

@@ -130,8 +130,8 @@ def test_the_lines_for_fluent_bit_are_of_its_configuration() -> None:
 
 
 def test_the_cards_of_the_page_are_those_of_the_records() -> None:
-    """Each row of docs/accelerators.md has the names of a record, and the page has a row for all but cards that a skeleton added."""
-    rows = [line for line in text("docs/accelerators.md").splitlines() if line.startswith("| `")]
+    """Each row of docs/contributing/accelerators.md has the names of a record, and the page has a row for all but cards that a skeleton added."""
+    rows = [line for line in text("docs/contributing/accelerators.md").splitlines() if line.startswith("| `")]
     records: Dict[str, Any] = {card.name: card for card in ACCELERATORS}
     assert len(rows) > 10
     for row in rows:
@@ -142,8 +142,8 @@ def test_the_cards_of_the_page_are_those_of_the_records() -> None:
 
 
 def test_a_record_of_another_package_counts(tmp_path: Path, run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]]) -> None:
-    """The module and the entry point of docs/accelerators.md, put into a folder of Python's path, add the card."""
-    module, entry = [block for block in blocks("docs/accelerators.md") if block.language]
+    """The module and the entry point of accelerators.md, put into a folder of Python's path, add the card."""
+    module, entry = [block for block in blocks("docs/contributing/accelerators.md") if block.language]
     (tmp_path / "acme_probe.py").write_text(module.text, encoding="utf-8")
     (tmp_path / "acme.dist-info").mkdir()
     (tmp_path / "acme.dist-info" / "entry_points.txt").write_text(_as_installed(entry.text), encoding="utf-8")

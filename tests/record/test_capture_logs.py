@@ -27,9 +27,9 @@ def test_lines_are_captured_and_not_written(make: Callable[..., Any], lines_of: 
 
 
 def test_the_block_of_the_page_runs(run_python: Any, clean_env: Callable[..., Any], repo: Path, tmp_path: Path) -> None:
-    """The test that docs/adding.md shows passes in a process that has armed itself."""
+    """The test that docs/contributing/adding.md shows passes in a process that has armed itself."""
     pytest.importorskip("torch")
-    text = (repo / "docs" / "adding.md").read_text(encoding="utf-8")
+    text = (repo / "docs" / "contributing" / "adding.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     program = "import pathlib, ddp_probe\nddp_probe.activate()\nimport torch\n%s\ntest_a_load_is_recorded(pathlib.Path('.'))\n" % block
     env = clean_env(DDP_PROBE_DIR=str(tmp_path / "runs"))

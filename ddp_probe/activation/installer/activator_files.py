@@ -161,7 +161,7 @@ def remove_temporary(folder: str) -> List[str]:
 
 # Compiles what install writes: an interpreter that may not write bytecode would compile it again at each start.
 #
-# The compiled file carries a hash of its source, not its time, and Python checks it: docs/decisions/0023.
+# The compiled file carries a hash of its source, not its time, and Python checks it: decision 0023.
 
 _FOLDER = "__pycache__"
 _TIMED, _CHECKED = 0, 3  # PEP 552: by the source's time and size; by its hash

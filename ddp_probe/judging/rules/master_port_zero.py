@@ -14,12 +14,12 @@ RULE = Rule(
     slug="master-port-zero",
     cause="master_addr_unreachable",
     title="MASTER_PORT is 0, at which ranks cannot meet.",
-    symptom="All ranks hang in init_process_group, or fail there after its timeout, although all were started.",
+    symptom="All ranks hang in init_process_group, or fail there after its timeout, though all were started.",
     evidence=(
-        "init_process_group began with MASTER_PORT 0 on one of several ranks, and did not return. Rank 0 then "
-        "listens at a free port that the system has chosen, and the others ask for port 0."
+        "init_process_group began with MASTER_PORT 0 on one of several ranks, and did not return. Rank 0 "
+        "then listens at a free port that the system has chosen, and the others ask for port 0."
     ),
-    remedy="Name one free port for all ranks: torchrun --master_port=29500. On one host: torchrun --standalone.",
+    remedy="Name one free port for all ranks: torchrun --master_port=29500; on one host --standalone.",
     needs=("dist.init_process_group",),
 )
 

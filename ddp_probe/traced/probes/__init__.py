@@ -47,7 +47,8 @@ class Probe(Observer):
 
     Its methods `begin`, `end` and `error`, named after the phases of an event, return what to log; it never calls the original. `before`,
     `after` and `raised` are the observer's, and write these events. What it watches and writes, in which processes, and
-    what that costs is declared here and in no other file: scripts/render_docs prints ddp_probe/shared/declared.py and docs/probes.md from it.
+    what that costs is declared here and in no other file: scripts/render_docs prints from it
+    ddp_probe/shared/declared.py and docs/contributing/probes.md.
     `name` is the name of its file.
     """
 

@@ -2,7 +2,7 @@
 
 structlog.dev decides once, when it is imported, whether rich formats exceptions, and importing rich is half of what structlog costs. In the copy
 rich is not found; the job's structlog is imported by the job, with rich, configured by nobody but the job. Only the modules of the copy see an
-``__import__`` of ours, so no other thread notices. docs/decisions/0035 has the figures.
+``__import__`` of ours, so no other thread notices. docs/contributing/decisions/0035 has the figures.
 """
 
 import builtins
