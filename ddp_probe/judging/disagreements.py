@@ -6,7 +6,7 @@ was when it ended, an unequal number of steps.
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ddp_probe.judging import proof
+from ddp_probe.judging import left_sequence, proof
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken, standings_of
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.model import Run
@@ -26,6 +26,11 @@ _NEXT_SOURCE = say(
 _NEXT_ORDER = say(
     "Look at the loop around this line: if the tensor belongs to the name, let all ranks go over the names in one order, with sorted(). "
     "If each rank has an order of its own on purpose, nothing is wrong."
+)
+_NEXT_NUMBERS = say(
+    "Look at the loop around this line: if the numbers mean the same on all ranks, let all ranks go over "
+    "the same numbers: all_reduce what chooses them, or choose them on one rank and broadcast them. If each "
+    "rank adds up its own part, nothing is wrong."
 )
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
@@ -241,6 +246,21 @@ def _lines(standings: Standings) -> Optional[Undecided]:
             at=at(as_site(one.site)),
         )
         return Undecided("calls-out-of-step", because, next=_NEXT_ORDER)
+    if mixed.numbers:
+        because = say(
+            "{who:capital} {who:was|were} at {first} in {loop}, and {others} at {second}, when their "
+            "{call}{at} met at number {number} of the group: what is added up there is looked up by numbers "
+            "that the ranks do not share.",
+            who=named(ranks),
+            first=mixed.numbers[0],
+            loop=left_sequence.shown_loop(mixed.deciding),
+            others=named(others),
+            second=mixed.numbers[1],
+            call=one.op,
+            at=at(as_site(one.site)),
+            number=mixed.number,
+        )
+        return Undecided("calls-out-of-step", because, next=_NEXT_NUMBERS)
     because = say(
         "{who:capital} made {call}{at}, and {others} made it{there}, at number {number} of the group; each of the lines is passed by both.",
         who=named(ranks),

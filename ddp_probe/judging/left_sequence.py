@@ -276,6 +276,12 @@ def shown_statement(statement: Statement) -> Text:
     return say("{code}{at}{within}", code=code, at=where, within=within(statement.function))
 
 
+def shown_loop(decision: Optional[Deciding]) -> Text:
+    """Return the loop whose items differ, with its line if that is known."""
+    statement = sure_statement(decision)
+    return shown_statement(statement) if statement is not None else say("a loop")
+
+
 def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left is None:

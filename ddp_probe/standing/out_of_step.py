@@ -42,6 +42,7 @@ class Mixed(NamedTuple):
         Tuple[int, ...], ...
     ] = ()  # If both make the same calls in a loop: its items in the order of each side, as the first side counts them.
     has_other_names: bool = False  # Both call one function in two arms, with texts of their own.
+    numbers: Tuple[int, ...] = ()  # If each goes over numbers of its own in a loop: those at which both were.
 
     @property
     def rank(self) -> Tuple[bool, int]:
