@@ -32,6 +32,11 @@ _NEXT_NUMBERS = say(
     "the same numbers: all_reduce what chooses them, or choose them on one rank and broadcast them. If each "
     "rank adds up its own part, nothing is wrong."
 )
+_NEXT_VALUES = say(
+    "Look at this line: if all ranks should exchange the same value, let all take one arm: all_reduce what "
+    "is compared, or decide on one rank and broadcast the decision. If each rank gives the value that it has "
+    "chosen, as for a maximum, nothing is wrong."
+)
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
 
@@ -253,7 +258,7 @@ def _lines(standings: Standings) -> Optional[Undecided]:
             "that the ranks do not share.",
             who=named(ranks),
             first=mixed.numbers[0],
-            loop=left_sequence.shown_loop(mixed.deciding),
+            loop=left_sequence.shown_decision(mixed.deciding, say("a loop")),
             others=named(others),
             second=mixed.numbers[1],
             call=one.op,
@@ -261,6 +266,17 @@ def _lines(standings: Standings) -> Optional[Undecided]:
             number=mixed.number,
         )
         return Undecided("calls-out-of-step", because, next=_NEXT_NUMBERS)
+    if mixed.chooses_compared:
+        because = say(
+            "{who:capital} and {others} took the two arms of {choice}: at number {number} of the group, "
+            "{call} met for one of the two values on one side, and for the other value on the other side.",
+            who=named(ranks),
+            others=named(others),
+            choice=left_sequence.shown_decision(mixed.deciding, say("one line")),
+            number=mixed.number,
+            call=one.op,
+        )
+        return Undecided("calls-out-of-step", because, next=_NEXT_VALUES)
     because = say(
         "{who:capital} made {call}{at}, and {others} made it{there}, at number {number} of the group; each of the lines is passed by both.",
         who=named(ranks),

@@ -276,10 +276,10 @@ def shown_statement(statement: Statement) -> Text:
     return say("{code}{at}{within}", code=code, at=where, within=within(statement.function))
 
 
-def shown_loop(decision: Optional[Deciding]) -> Text:
-    """Return the loop whose items differ, with its line if that is known."""
+def shown_decision(decision: Optional[Deciding], otherwise: Text) -> Text:
+    """Return the statement that decided with its line, or what stands for it if that is not known."""
     statement = sure_statement(decision)
-    return shown_statement(statement) if statement is not None else say("a loop")
+    return shown_statement(statement) if statement is not None else otherwise
 
 
 def change(left: Optional[SequenceParting]) -> Change:

@@ -99,7 +99,7 @@ def _of_one_loop(mixed: Mixed, group_name: str) -> Text:
         "{who:capital} and {others} go through {loop} in different orders: in collective number {number}{group}, {call}{where}, different items met.",
         who=named(usual),
         others=named(others),
-        loop=left_sequence.shown_loop(mixed.deciding),
+        loop=left_sequence.shown_decision(mixed.deciding, say("a loop")),
         number=mixed.number,
         group=group_name,
         call=call.op,
