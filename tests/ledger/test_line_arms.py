@@ -5,6 +5,8 @@ import sys
 from types import FrameType
 from typing import Any, List
 
+from ddp_probe.reading import ledger_text, whole_ledger
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.traced.ledger.line_arms import LineArms
 
 _ARMS = LineArms()
@@ -58,3 +60,11 @@ def test_a_suite_that_is_compiled_twice_has_one_number() -> None:
     with contextlib.suppress(ValueError):
         _closed(numbers, fails=True)
     assert numbers == [1, 1]
+
+
+def test_the_arm_is_read_with_its_line() -> None:
+    """The text of a line has its arm behind the function; one of before has none."""
+    lines = ["ledger 0 all_reduce 4 float32 at /job/train.py:3:main%s" % arm for arm in ("#2", "")]
+    (data,) = ledger_text.written(lines).values()
+    sites = [record.site for record in whole_ledger.parse(data).records]
+    assert sites == [LedgerSite("/job/train.py", 3, "main", 2), LedgerSite("/job/train.py", 3, "main")]
