@@ -6,7 +6,7 @@ was when it ended, an unequal number of steps.
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ddp_probe.judging import proof
+from ddp_probe.judging import left_sequence, proof
 from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken, standings_of
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.model import Run
@@ -26,6 +26,16 @@ _NEXT_SOURCE = say(
 _NEXT_ORDER = say(
     "Look at the loop around this line: if the tensor belongs to the name, let all ranks go over the names in one order, with sorted(). "
     "If each rank has an order of its own on purpose, nothing is wrong."
+)
+_NEXT_NUMBERS = say(
+    "Look at the loop around this line: if the numbers mean the same on all ranks, let all ranks go over "
+    "the same numbers: all_reduce what chooses them, or choose them on one rank and broadcast them. If each "
+    "rank adds up its own part, nothing is wrong."
+)
+_NEXT_VALUES = say(
+    "Look at this line: if all ranks should exchange the same value, let all take one arm: all_reduce what "
+    "is compared, or decide on one rank and broadcast the decision. If each rank gives the value that it has "
+    "chosen, as for a maximum, nothing is wrong."
 )
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
@@ -241,6 +251,32 @@ def _lines(standings: Standings) -> Optional[Undecided]:
             at=at(as_site(one.site)),
         )
         return Undecided("calls-out-of-step", because, next=_NEXT_ORDER)
+    if mixed.numbers:
+        because = say(
+            "{who:capital} {who:was|were} at {first} in {loop}, and {others} at {second}, when their "
+            "{call}{at} met at number {number} of the group: what is added up there is looked up by numbers "
+            "that the ranks do not share.",
+            who=named(ranks),
+            first=mixed.numbers[0],
+            loop=left_sequence.shown_decision(mixed.deciding, say("a loop")),
+            others=named(others),
+            second=mixed.numbers[1],
+            call=one.op,
+            at=at(as_site(one.site)),
+            number=mixed.number,
+        )
+        return Undecided("calls-out-of-step", because, next=_NEXT_NUMBERS)
+    if mixed.chooses_compared:
+        because = say(
+            "{who:capital} and {others} took the two arms of {choice}: at number {number} of the group, "
+            "{call} met for one of the two values on one side, and for the other value on the other side.",
+            who=named(ranks),
+            others=named(others),
+            choice=left_sequence.shown_decision(mixed.deciding, say("one line")),
+            number=mixed.number,
+            call=one.op,
+        )
+        return Undecided("calls-out-of-step", because, next=_NEXT_VALUES)
     because = say(
         "{who:capital} made {call}{at}, and {others} made it{there}, at number {number} of the group; each of the lines is passed by both.",
         who=named(ranks),

@@ -276,6 +276,12 @@ def shown_statement(statement: Statement) -> Text:
     return say("{code}{at}{within}", code=code, at=where, within=within(statement.function))
 
 
+def shown_decision(decision: Optional[Deciding], otherwise: Text) -> Text:
+    """Return the statement that decided with its line, or what stands for it if that is not known."""
+    statement = sure_statement(decision)
+    return shown_statement(statement) if statement is not None else otherwise
+
+
 def change(left: Optional[SequenceParting]) -> Change:
     """Return what to change: edits of the `if` that decided, if it can be edited, and what its condition asks for in words."""
     if left is None:

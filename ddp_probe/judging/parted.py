@@ -20,6 +20,7 @@ from ddp_probe.shared.mask_forms import Expression
 from ddp_probe.shared.schema import Site
 from ddp_probe.standing import splits
 from ddp_probe.standing.arms import rank_branch
+from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
 from ddp_probe.standing.stalls import PASSES
@@ -150,6 +151,15 @@ def sequence_evidence(run: Run, left: Optional[SequenceParting], rest: Sequence[
     return [item for item in items if item in lines.values()][:_MOST]
 
 
+def deciding_evidence(run: Run, rank: int, decision: Optional[Deciding]) -> List[Evidence]:
+    """Return the statement that took a rank away, if no other can have."""
+    statement = left_sequence.sure_statement(decision)
+    if statement is None:
+        return []
+    ledger = standings_of(run).ranks[rank].ledger
+    return [Evidence(ledger.path, 1, left_sequence.statement_site(statement), quoted(statement.text))]
+
+
 def before_it_left(parting: Split, gone: Standing) -> Optional[SequenceParting]:
     """Return where a rank parted from the others while it ran its program; None for one that failed, whose exception says more."""
     left = parting.left
@@ -266,15 +276,17 @@ def departed(parting: Split) -> str:
     if usual == made:
         usual, made = say("{call} of its own group", call=usual), say("{call} of another group", call=made)
     if departure.others:
-        return say(
+        went = say(
             " At this point {others} {others:calls|call} {usual}, and rank {rank} calls {made}.",
             others=named(departure.others),
             usual=usual,
             rank=departure.rank,
             made=made,
         )
-    template = " Before, rank {rank} called {usual} at this point, and now it calls {made}."
-    return say(template, rank=departure.rank, usual=usual, made=made)
+    else:
+        template = " Before, rank {rank} called {usual} at this point, and now it calls {made}."
+        went = say(template, rank=departure.rank, usual=usual, made=made)
+    return joined([went, left_sequence.decided_by(parting.deciding)])
 
 
 def _call(made: AlignedCall) -> Text:

@@ -86,7 +86,7 @@ def last_done(process: LoggedProcess) -> Text:
     if collective is not None and collective.site is not None and process.ledger is not None:
         moved = process.ledger.when(collective.entered_ns if collective.is_open else collective.left_ns) + process.offset
         if moved > (call.until or call.when if call is not None else process.start_when):
-            return _silent_since(collective.op, collective.state, moved, schema.Site(*collective.site))
+            return _silent_since(collective.op, collective.state, moved, schema.Site(*collective.site[:3]))
     if call is None:
         return say("wrote nothing after its start at {when}", when=clock(process.start_when))
     if call.open:

@@ -96,9 +96,13 @@ def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any
         "device": record.device or None,
         "inner": record.is_inner or None,
         "async": record.is_async or None,
-        "site": record.site._asdict() if record.site is not None else None,
+        "site": _site(record.site) if record.site is not None else None,
     }
     return {name: value for name, value in found.items() if value is not None or name == "rank"}
+
+
+def _site(site: whole_ledger.LedgerSite) -> Dict[str, Any]:
+    return {"file": site.file, "line": site.line, "function": site.function}
 
 
 def fields(line: bytes) -> Dict[str, Any]:

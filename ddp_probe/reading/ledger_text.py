@@ -8,7 +8,8 @@ Three lines of such a text:
 
 After the ranks follows an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` or `at FILE:LINE:FUNCTION` (in quotes if it holds
-a space), `via FILE:LINE FILE:LINE` (lines on the way there, the outermost first), `on DEVICE`, `x200` (200 times), `async`,
+a space; `FUNCTION#2` is the second arm of that line), `via FILE:LINE FILE:LINE` (lines on the way there, the
+outermost first), `on DEVICE`, `x200` (200 times), `async`,
 `thread` (not of the main thread), `held` (a forward pass under no_sync()), `failed` (a DataLoader, before its end),
 `model 1` and `buffers` (of a forward pass in which ranks meet), `handler 15` (in the handler of that signal),
 `item loss` (at this item of a loop over names), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside), and
@@ -160,7 +161,9 @@ class _File:
     def _line(self, place: str) -> int:
         file, _, last = place.rpartition(":")
         line, function = (last, _MAIN) if last.isdigit() else (file.rpartition(":")[2], last)
-        return self.text(schema.SITE, "%s\n%s\n%s" % (file if last.isdigit() else file.rpartition(":")[0], line, function))
+        name, _, arm = function.partition("#")
+        site = "%s\n%s\n%s" % (file if last.isdigit() else file.rpartition(":")[0], line, name)
+        return self.text(schema.SITE, "%s\n%s" % (site, arm) if arm else site)
 
     def _way(self, words: Dict[str, Any]) -> int:
         """Return the way of a line that says one."""

@@ -42,6 +42,7 @@ class LedgerSite(NamedTuple):
     file: str = ""
     line: int = 0
     function: str = ""
+    arm: int = 0  # Of a line with several arms, such as those of a conditional expression: from 1 on.
 
 
 class Record(NamedTuple):
@@ -317,13 +318,17 @@ def _text(kind: int, data: bytes) -> Any:
     """Return what a text describes; ten thousand ranks write the same texts."""
     text = data.decode("utf-8", "replace")
     if kind == schema.SITE:
-        file, line, function = [*text.split("\n"), "", ""][:3]
-        return LedgerSite(file, int(line) if line.isascii() and line.isdigit() and len(line) < 10 else 0, function)
+        file, line, function, arm = [*text.split("\n"), "", "", ""][:4]
+        return LedgerSite(file, _number(line), function, _number(arm))
     if kind == schema.GROUP:
         return _described(text)
     if kind == schema.WAY:
         return _WayNumbers(int(word) for word in text.split() if word.isascii() and word.isdigit() and len(word) < 6)
     return _Host(text) if kind == schema.HOST else text
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _described(text: str) -> Group:

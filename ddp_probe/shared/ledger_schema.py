@@ -236,7 +236,7 @@ FLAGS: Tuple[Code, ...] = (
 
 SITE, GROUP, DTYPE, DEVICE, HOST, WAY = range(1, 7)
 TEXTS: Tuple[Code, ...] = (
-    Code(SITE, "site", "File, line and function, with a line feed in between."),
+    Code(SITE, "site", "File, line, function, and arm if the line has several, with line feeds in between."),
     Code(GROUP, "group", "JSON: id (the same on each rank), size, ranks (5, 0-7, 0-62/2), nth, backends, name, description."),
     Code(DTYPE, "dtype", "A data type without the word torch."),
     Code(DEVICE, "device", "A device, such as cpu or cuda:3."),

@@ -1,13 +1,13 @@
 """Whether two lines of the job belong to one decision, by its source: the arms of one `if`, or a call that some make on the way to the next one."""
 
 import ast
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ddp_probe.reading import job_source
 from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared.schema import Site
-from ddp_probe.standing.conditions import RANK, hint_of
-from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError
+from ddp_probe.standing.conditions import RANK, dotted, hint_of, names_in
+from ddp_probe.standing.flow import Arm, Flow, FlowNode, FlowTooLargeError, only_choice
 from ddp_probe.standing.source_trees import FUNCTIONS, Function, SourceModule, SourceTrees, called, own_nodes
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -113,6 +113,31 @@ class Arms:
         values = [part.value for part in given if isinstance(part, ast.Constant)]
         return [value for value in values if isinstance(value, str)]
 
+    def choose_compared(self, one: LedgerSite, other: LedgerSite, name: str) -> bool:
+        """Tell whether two arms give one function a value each, and their condition compares these."""
+        module, choice = self._sources.unchanged(one.file), self._choice(one, other)
+        if module is None or choice is None or _is_on_rank(choice):
+            return False
+        arms: List[Sequence[ast.AST]] = [self._holding(site)[-1:] for site in (one, other)]
+        if isinstance(choice, ast.IfExp):
+            arms = [[choice.body], [choice.orelse]]
+        given = [_names_given(arm, name) for arm in arms]
+        own = [given[0] - given[1], given[1] - given[0]]
+        return all(own) and own[0] | own[1] <= set(names_in([choice.test], module))
+
+    def _choice(self, one: LedgerSite, other: LedgerSite) -> Union[ast.If, ast.IfExp, None]:
+        """Return the `if`, or the conditional expression of one line, of which two places are the arms."""
+        function = self._sources.function(one)
+        if (one.file, one.line) == (other.file, other.line):
+            return only_choice(function, one.line) if function is not None else None
+        places = [*self._places(one)[:1], *self._places(other)[:1]]
+        if len(places) < 2:
+            return None
+        depth = len(_common(places[0].node, places[1].node))
+        owners = [place.node.inside[depth].owner for place in places if len(place.node.inside) > depth]
+        is_one = len(owners) == len(places) and owners[0] is owners[1]
+        return owners[0] if is_one and isinstance(owners[0], ast.If) else None
+
     def passed_by(self, made: LedgerSite, usual: LedgerSite) -> Optional[Decision]:
         """Return the `if` that holds the first call, if whoever makes it comes to the second one next, and the others go there directly."""
         if made.file != usual.file:
@@ -134,19 +159,28 @@ class Arms:
         module = self._sources.module(site.file)
         if module is None:
             return []
-        lines = [site.line, *_callers(module, site.line)]
-        places = [self._place(module, line) for line in lines]
+        callers = [self._place(module, line) for line in _callers(module, site.line)]
+        places = [self._place(module, site.line, site.arm), *callers]
         return [place for place in places if place is not None] if places[0] is not None else []
 
-    def _place(self, module: SourceModule, line: int) -> Optional[_Place]:
+    def _place(self, module: SourceModule, line: int, arm: int = 0) -> Optional[_Place]:
         function = module.holding(line)
         if function is None:
             return None
         if function not in self._flows:
             self._flows[function] = _flow(function)
         flow = self._flows[function]
-        nodes = flow.at(line) if flow is not None else []
+        nodes = flow.at(line, arm=arm) if flow is not None else []
         return _Place(flow, nodes[0]) if flow is not None and nodes else None
+
+
+def _names_given(parts: Sequence[ast.AST], name: str) -> Set[str]:
+    """Return the names that the calls of a function in these are given."""
+    names: Set[str] = set()
+    for node in own_nodes(iter(parts)):
+        if isinstance(node, ast.Call) and called(node) == name:
+            names.update(dotted(argument) for argument in node.args)
+    return names - {""}
 
 
 def _is_join(manager: ast.AST, module: SourceModule) -> bool:

@@ -305,9 +305,12 @@ class _Search:
         """Return the side that the arm with a jump leads to, or the handler; -1 if that is not one side alone."""
         if kind in ("except", "call"):
             return choice.taken.index(True) if choice.taken.count(True) == 1 else -1
-        for arm in choice.arms:
+        jumps = [_jump([arm]) for arm in choice.arms]
+        if len(jumps) > 1 and all(jump == jumps[0] for jump in jumps):
+            return -1  # Both arms come to one jump, as those of a conditional expression in a `return`.
+        for arm, (jump, _) in zip(choice.arms, jumps):
             leads = self._leads(arm)
-            if leads[0] != leads[1] and _jump([arm])[0]:
+            if leads[0] != leads[1] and jump:
                 return leads.index(True)
         return -1
 

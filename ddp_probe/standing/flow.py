@@ -110,9 +110,13 @@ class Flow:
         self.nodes.append(node)
         return node
 
-    def at(self, line: int, name: str = "") -> List[FlowNode]:
-        """Return the nodes in which a frame at this line may be; `name` is what it calls there."""
+    def at(self, line: int, name: str = "", arm: int = 0) -> List[FlowNode]:
+        """Return where a frame at this line, or in this arm of it, may be; `name` is what it calls there."""
         nodes = [node for node in self.nodes if node.first <= line <= node.last]
+        choice = only_choice(self.function, line) if arm else None
+        if choice is not None:
+            other = choice.orelse if arm == 1 else choice.body
+            nodes = [node for node in nodes if node.part is not other]
         named = [node for node in nodes if name and name in node.calls]
         if named:
             return named
@@ -121,6 +125,20 @@ class Flow:
         likely = entering or calling or nodes
         narrow = min((node.last - node.first for node in likely), default=0)
         return [node for node in likely if node.last - node.first == narrow]
+
+
+def only_choice(function: Function, line: int) -> Optional[ast.IfExp]:
+    """Return the conditional expression of a line, if nothing else on the line chooses."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    nodes = [node for node in own_nodes(iter(body)) if getattr(node, "lineno", 0) == line]
+    kinds = (ast.IfExp, ast.BoolOp, *_COMPREHENSIONS)
+    choices = [node for node in nodes if isinstance(node, kinds) or _is_chain(node)]
+    only = choices[0] if len(choices) == 1 else None
+    return only if isinstance(only, ast.IfExp) and only.end_lineno == line else None
+
+
+def _is_chain(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and len(node.ops) > 1
 
 
 _Ends = List[Tuple[FlowNode, Optional[bool]]]

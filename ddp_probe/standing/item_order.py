@@ -1,7 +1,9 @@
 """Ranks that go over the names of a loop in another order: they make the same calls at the same line.
 
 What one name has meets what another has. Each call in such a loop has the checksum of the item that the loop was at.
-Ranks may each have items of their own, such as files: only the same items in another order show it.
+Ranks may each have items of their own, such as files: only the same items in another order show it. If what
+is added up is looked up by numbers that the ranks do not share, such as those of their worst classes, nothing
+tells whether that is meant.
 """
 
 from collections import Counter
@@ -28,6 +30,7 @@ class _Turn(NamedTuple):
     calls: Sequence[Tuple[Record, Record]]
     first: int
     mixed: int  # How many calls have met for different items, as far as the ledgers go back.
+    are_own: bool = False  # They are numbers, and not the same ones.
 
     @property
     def orders(self) -> Tuple[Tuple[int, ...], ...]:
@@ -88,7 +91,10 @@ def _turn(pairs: Sequence[Tuple[Record, Record]]) -> Optional[_Turn]:
     first = next((place for place, (one, other) in enumerate(pairs) if one.item != other.item), None)
     if first is None:
         return None
+    mixed = sum(one.item != other.item for one, other in pairs)
     size = _size_of_turn(pairs[first : first + _LONGEST_TURN])
+    if not size and not any((one.item | other.item) & ITEM_IS_NAME for one, other in pairs[first:]):
+        return _Turn(pairs[first : first + 1], 0, mixed, are_own=True)
     begin = first
     items = {one.item for one, _ in pairs[first : first + size]}
     while size and begin and pairs[begin - 1][0].item not in items:
@@ -105,7 +111,6 @@ def _turn(pairs: Sequence[Tuple[Record, Record]]) -> Optional[_Turn]:
     # Numbers may say where each rank begins: with its own part. Then no rank is at the same number as another.
     if not size or not (are_names or any(one.item == other.item for one, other in turn)):
         return None
-    mixed = sum(one.item != other.item for one, other in pairs)
     return _Turn(turn, first - begin, mixed)
 
 
@@ -133,8 +138,11 @@ def _mixed(standings: LedgerStandings, turn: _Turn, usual: List[int], other: Lis
         return None
     blame = tuple(other) if len(usual) * 2 > group.size else tuple(sorted((*usual, *other)))
     sides = tuple((_plain(made), tuple(ranks)) for made, ranks in zip(pair, (usual, other)))
-    is_sure = loop is not None and loop.gives_tensor
-    return Mixed(group, call.seq, sides, blame, 0, None, turn.mixed, None, is_sure, _deciding(loop, call), turn.orders)
+    is_sure = loop is not None and loop.gives_tensor and not turn.are_own
+    mixed = Mixed(group, call.seq, sides, blame, 0, None, turn.mixed, None, is_sure, _deciding(loop, call))
+    if turn.are_own:
+        return mixed._replace(numbers=tuple(made.item - 1 for made in pair)) if call.op in ADDS_UP else None
+    return mixed._replace(orders=turn.orders)
 
 
 def _plain(call: Record) -> LedgerCall:

@@ -6,8 +6,11 @@ comes to them, so numbers are compared by which have met before.
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.standing.chosen_value import chosen_callee
+from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.rank_standing import LedgerStandings
 from ddp_probe.standing.sequence import SequenceEntry, SequenceParting, compared_ranks, kept_sequence
+from ddp_probe.standing.source_trees import SourceTrees
 from ddp_probe.standing.stalls import BACKWARD, FORWARD
 
 _MOST_RANKS = 16  # Their ledgers are read again.
@@ -55,7 +58,14 @@ def other_models(standings: LedgerStandings) -> Optional[SequenceParting]:
     blame = others if is_sure else sorted((*usual, *others))
     sides = tuple(others), tuple(usual)
     left = SequenceParting(tuple(blame), sides[1], shared, made, common, is_sure, sides=sides)
-    return left._replace(is_other_model=True)
+    sources = SourceTrees(min(standings.ranks[rank].moved() for rank in blame))
+    return left._replace(is_other_model=True, decision=_chosen(sources, (made, common)))
+
+
+def _chosen(sources: SourceTrees, entries: Tuple[SequenceEntry, SequenceEntry]) -> Optional[Deciding]:
+    """Return what chose the model on either side, by the source."""
+    chosen = [chosen_callee(sources, entry.way) for entry in entries if entry.way]
+    return next((decision for decision in chosen if decision is not None), None)
 
 
 def _steps(entries: Sequence[SequenceEntry]) -> List[_Step]:

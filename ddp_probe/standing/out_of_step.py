@@ -42,6 +42,8 @@ class Mixed(NamedTuple):
         Tuple[int, ...], ...
     ] = ()  # If both make the same calls in a loop: its items in the order of each side, as the first side counts them.
     has_other_names: bool = False  # Both call one function in two arms, with texts of their own.
+    chooses_compared: bool = False  # Both call one function in two arms, each with a compared value.
+    numbers: Tuple[int, ...] = ()  # If each goes over numbers of its own in a loop: those at which both were.
 
     @property
     def rank(self) -> Tuple[bool, int]:
@@ -147,7 +149,7 @@ class _Pair:
         if not self.arms.know(self.labels[0][at][0], sites[0], sites[1]):
             return not self._crosses(at)
         if self.arms.are_arms(sites[0], sites[1]):
-            return not (self._swapped(at) or self.has_other_names(at))
+            return not (self._swapped(at) or self.has_other_names(at) or self.chooses_compared(at))
         return not (self._passing(at) or self._ahead(at, is_known=True) or self._turned(at))
 
     def _crosses(self, at: int) -> bool:
@@ -211,12 +213,22 @@ class _Pair:
 
     def has_other_names(self, at: int) -> bool:
         """Tell whether both arms call one function, and each gives it a text of its own."""
+        called = self._called_by_both(at)
+        return called is not None and self.arms.have_other_texts(*called)
+
+    def chooses_compared(self, at: int) -> bool:
+        """Tell whether both arms call one function, each with a value that their condition compares."""
+        called = self._called_by_both(at)
+        return called is not None and self.arms.choose_compared(*called)
+
+    def _called_by_both(self, at: int) -> Optional[Tuple[LedgerSite, LedgerSite, str]]:
+        """Return the lines at which both ways part, and the function that both call to add something up."""
         (op, one), (_, other) = self.labels[0][at], self.labels[1][at]
         depth = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
         inside = [way[depth + 1 : depth + 2] for way in (one, other)]
         if op not in ADDS_UP or not all(inside) or inside[0][0].function != inside[1][0].function:
-            return False
-        return self.arms.have_other_texts(one[depth], other[depth], inside[0][0].function.rpartition(".")[2])
+            return None
+        return one[depth], other[depth], inside[0][0].function.rpartition(".")[2]
 
     def _parting(self, at: int) -> "_Parting":
         op, (one, other) = self.labels[0][at][0], self.lines(at)
@@ -224,6 +236,8 @@ class _Pair:
         mixed = sum(one != other for one, other in zip(self.labels[0][at : self.met], self.labels[1][at : self.met]))
         if is_known and (self._swapped(at) or self.has_other_names(at)):
             return _Parting(self, at, -1, 0, None, mixed, True)
+        if is_known and self.chooses_compared(at):
+            return _Parting(self, at, -1, 0, None, mixed, False)
         ahead = self._ahead(at, is_known)
         passing = self._passing(at) if is_known else None
         if passing is not None:
@@ -266,7 +280,8 @@ class _Parting(NamedTuple):
         extra = calls[self.side][0].site if self.side >= 0 else None
         number, blame = pair.first + self.at, self._blame(group)
         mixed = Mixed(group, number, calls, blame, self.ahead, extra, self.mixed, self.decision, self.is_sure)
-        return mixed._replace(deciding=pair.deciding(self.at), has_other_names=pair.has_other_names(self.at))
+        mixed = mixed._replace(deciding=pair.deciding(self.at), has_other_names=pair.has_other_names(self.at))
+        return mixed._replace(chooses_compared=pair.chooses_compared(self.at))
 
     def _blame(self, group: Group) -> Tuple[int, ...]:
         """Blame the few; of two sides alike in size the one whose call only it makes, unless the other has made it before and skips it now."""

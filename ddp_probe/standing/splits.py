@@ -12,7 +12,9 @@ from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.item_order import first_mixed_calls
+from ddp_probe.standing.last_ways import of_departure
 from ddp_probe.standing.other_models import other_models
 from ddp_probe.standing.out_of_step import Mixed
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
@@ -54,6 +56,7 @@ class Split(NamedTuple):
     branch: int = 0  # The line of the `if` that shows which rank is wrong.
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next wait.
     departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
+    deciding: Optional[Deciding] = None  # The statements that can have decided the departure.
     mixed: Optional[Mixed] = None  # If equal calls of lines that do not belong together met before.
     sequence: Optional[SequenceParting] = None  # The entry at which ranks left the sequence of calls and passes, which may be long before.
 
@@ -287,7 +290,8 @@ def _departed(standings: LedgerStandings, stalls: List[Stall]) -> Optional[Split
         return None
     stall = max(waited_for, key=lambda stall: (len(stall.here), -stall.when))
     kind = PEER if stall.what in PAIRED else MISSING if departure.rank in stall.there else ALONE
-    return _made(stall, kind, stall.there, [departure.rank])._replace(departure=departure)
+    found = _made(stall, kind, stall.there, [departure.rank])
+    return found._replace(departure=departure, deciding=of_departure(standings, departure))
 
 
 def _departure(standings: LedgerStandings, stalls: List[Stall]) -> Optional[Departure]:
@@ -307,7 +311,8 @@ def narrowed(standings: LedgerStandings, parted: Split) -> Split:
         return parted
     if departure.rank in parted.here:
         parted = parted._replace(here=parted.there, there=parted.here, calls=parted.calls[::-1])
-    return parted._replace(blame=(departure.rank,), departure=departure)
+    deciding = of_departure(standings, departure)
+    return parted._replace(blame=(departure.rank,), departure=departure, deciding=deciding)
 
 
 def _unpaired(pairs: List[Stall]) -> Split:

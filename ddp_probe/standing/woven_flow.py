@@ -96,7 +96,7 @@ class WovenFlow:
         if not site.line:
             self.ends[branch.label] += [frame.flow.exit, frame.flow.escape]
             return True
-        nodes = frame.flow.at(site.line, inner[0].function if inner else "")
+        nodes = frame.flow.at(site.line, inner[0].function if inner else "", site.arm)
         if not nodes:
             return False
         if not inner:

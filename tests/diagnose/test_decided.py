@@ -504,6 +504,81 @@ for batch in train:
 """
 
 
+STAGE = """\
+def middle():
+    for _ in range(3):
+        dist.recv(inputs, 0)
+        if not torch.isfinite(inputs).all():
+            continue
+        dist.send(outputs, 2)
+
+
+for step in range(5):
+    middle()
+"""
+
+
+def test_a_stage_that_leaves_out_a_send_is_told_by_its_own_past(tmp_path: Path) -> None:
+    """A rank with a part of its own left at the `if` between its last call, this one and the usual one."""
+    at = "at @%d:middle via @10:<module>"
+    first = "ledger 0 send 4 float32 to 1 at @15:first\nledger 1 recv 4 float32 from 0 %s\n" % (at % 3)
+    turn = first + "ledger 1 send 4 float32 to 2 %s\nledger 2 recv 4 float32 from 1 at @20:last\n" % (at % 6)
+    last = first + "ledger 1 recv 4 float32 from 0 %s open\n" % (at % 3)
+    last += "ledger 2 recv 4 float32 from 1 at @20:last open\n"
+    last += "ledger 0 recv 4 float32 from 1 at @16:first open\n"
+    (finding,) = _job(tmp_path, STAGE, turn * 6 + last).findings
+    assert (finding.id, finding.ranks) == ("DDP635", [1])
+    place = "%s:4 in middle" % (tmp_path / "train.py")
+    assert "What decided: 'if not torch.isfinite(inputs).all()' at %s." % place in finding.verdict
+    assert finding.evidence[0].site is not None
+    assert finding.evidence[0].site.line == 4
+
+
+WITHOUT_FILES = """\
+def fit(files):
+    if not files:
+        return
+    model = DDP(network)
+
+
+def main():
+    init_process_group()
+    fit(files)
+    destroy_process_group()
+
+
+main()
+"""
+
+
+def test_a_rank_that_never_came_to_the_wrap_is_told_by_the_line_where_another_lost_it(tmp_path: Path) -> None:
+    """A rank that returns before the wrap makes no call: the traceback of another one has the other way."""
+    file = str(tmp_path / "train.py")
+    names = [(13, "<module>"), (9, "main"), (4, "fit")]
+    failure = {
+        "type": "RuntimeError",
+        "message": "Connection closed by peer [127.0.0.1]:1",
+        "frames": [{"file": file, "line": line, "function": function} for line, function in names],
+    }
+    events: List[Dict[str, Any]] = []
+    for rank in (0, 1):
+        start = {"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"}
+        group = {"event": "dist.init_process_group", "rank": rank, "span": 1, "ts": "2026-01-01T00:00:01Z"}
+        events.append({**start, "ts": "2026-01-01T00:00:00Z"})
+        events += [{**group, "phase": "begin"}, {**group, "phase": "end"}]
+    destroy = {"event": "dist.destroy_process_group", "rank": 1, "span": 2, "ts": "2026-01-01T00:00:02Z"}
+    destroy["site"] = {"file": file, "line": 10, "function": "main"}
+    events += [{**destroy, "phase": "begin"}, {**destroy, "phase": "end"}]
+    events.append({"event": "process.end", "rank": 1, "exit_code": 0, "ts": "2026-01-01T00:00:03Z"})
+    lost = {"event": "process.end", "rank": 0, "failure": failure, "uncaught": True}
+    events.append({**lost, "ts": "2026-01-01T00:00:04Z"})
+    ledger = "ledger 0-1 init_process_group at @8:main via @13:<module>\n"
+    ledger += "ledger 1 destroy_process_group at @10:main via @13:<module>\n"
+    (finding,) = _job(tmp_path, WITHOUT_FILES, ledger, events=events).findings
+    assert (finding.id, finding.ranks) == ("DDP617", [1])
+    assert "What decided: 'if not files' at %s:2 in fit." % file in finding.verdict
+
+
 def test_the_end_of_a_loader_that_the_other_did_not_ask_again_parts_nobody(tmp_path: Path) -> None:
     """A loader that is asked ahead ends on the rank that went on; who waits under the `if` has left."""
     asks = "ledger %s dataloader at @1:<module> via @1:<module>%s\n"

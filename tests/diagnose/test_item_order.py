@@ -110,6 +110,18 @@ def test_numbers_that_differ_everywhere_are_no_proof(tmp_path: Path) -> None:
     assert "rank 1 takes 1, 3, 2" in finding.verdict
 
 
+def test_numbers_that_the_ranks_do_not_share_are_asked_about(tmp_path: Path) -> None:
+    """Sums looked up by other numbers on each rank may be mixed, or its own part: the run is not clear."""
+    diagnosis = _job(tmp_path, IN_PARTS, ["2 0", "4 5"])
+    assert (diagnosis.verdict, diagnosis.findings) == ("undecided", [])
+    assert "rank 0 was at 2 in 'for part in order' at" in diagnosis.undecided[0].because.lower()
+    assert "and rank 1 at 4" in diagnosis.undecided[0].because
+    computed = IN_PARTS.replace("chunks[part]", "loss_of(part)")
+    assert _job(tmp_path, computed, ["2 0", "4 5"]).verdict == "clear"
+    gathered = IN_PARTS.replace("all_reduce(", "all_gather(parts, ")
+    assert _job(tmp_path, gathered, ["2 0", "4 5"], op="all_gather").verdict == "clear"
+
+
 def test_numbers_may_agree_again_at_the_end(tmp_path: Path) -> None:
     """Two numbers that change places first are told, if a later one of the turn is at its place."""
     (finding,) = _job(tmp_path, IN_PARTS, ["0 8 3", "8 0 3"]).findings

@@ -72,6 +72,43 @@ def test_arms_without_names_of_their_own_are_clear(tmp_path: Path, source: str, 
     assert _judge(tmp_path, source, texts).verdict == "clear"
 
 
+ONE_LINE = """\
+def worst():
+    return mean(%s) if a > b else mean(%s)
+
+
+def mean(value):
+    dist.all_reduce(value)
+"""
+
+
+@pytest.mark.parametrize(("texts", "verdict"), [("a b", "undecided"), ("a a", "clear"), ("a zero", "clear")])
+def test_the_greater_of_two_is_asked_about(tmp_path: Path, texts: str, verdict: str) -> None:
+    """If each arm of a line reduces one of the values that it compares, that may be meant: it is asked."""
+    file = tmp_path / "train.py"
+    file.write_text(ONE_LINE % tuple(texts.split()), encoding="utf-8")
+    os.utime(file, (500.0, 500.0))  # Before the run.
+    events: List[Dict[str, Any]] = []
+    calls = []
+    for rank in range(2):
+        events.append({"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"})
+        events.append({"event": "process.end", "rank": rank, "exit_code": 0})
+        way = "via '%s:2:worst#%d'" % (file, rank + 1)
+        calls.append("ledger %d all_reduce 4 float32 at '%s:6:mean' %s x2" % (rank, file, way))
+    diagnosis = judge(from_lines("\n".join([*map(json.dumps, events), *calls])))
+    assert (diagnosis.verdict, diagnosis.findings) == (verdict, [])
+    if verdict == "undecided":
+        choice = "took the two arms of 'mean(a) if a > b else mean(b)' at %s:2 in worst" % file
+        assert choice in diagnosis.undecided[0].because
+
+
+def test_the_greater_of_two_may_stand_in_two_lines(tmp_path: Path) -> None:
+    """The arms of an `if` that give one function the values that it compares are asked about, too."""
+    diagnosis = _judge(tmp_path, CHOICE, "age price", test="age > price")
+    assert (diagnosis.verdict, diagnosis.findings) == ("undecided", [])
+    assert "took the two arms of 'if age > price'" in diagnosis.undecided[0].because
+
+
 def test_roles_and_calls_that_add_nothing_up_are_clear(tmp_path: Path) -> None:
     """The arms of an `if` on the rank are roles, and gathered values stay apart."""
     assert _judge(tmp_path, CHOICE, "'main' 'worker'", test="rank == 0").verdict == "clear"

@@ -4,8 +4,20 @@ from typing import Iterator
 
 from ddp_probe.judging import left_sequence
 from ddp_probe.judging.ledgers import as_site, standings_of
-from ddp_probe.judging.parted import aborted, departed, evidence, explained, group, in_order, made_at_exit, of_kind, only_waits, sides
-from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Evidence, Finding, Rule
+from ddp_probe.judging.parted import (
+    aborted,
+    deciding_evidence,
+    departed,
+    evidence,
+    explained,
+    group,
+    in_order,
+    made_at_exit,
+    of_kind,
+    only_waits,
+    sides,
+)
+from ddp_probe.judging.rule import ERROR, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.standing.out_of_step import Mixed
@@ -56,7 +68,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=parting.blame,
         verdict=joined([in_order(parting, met, why), _since(mixed, barrier)]),
-        evidence=[*_statement(run, parting), *evidence(run, parting)],
+        evidence=[*deciding_evidence(run, mixed.calls[1][1][0], mixed.deciding), *evidence(run, parting)],
         when=parting.when,
         remedy=_remedy(mixed),
         change=left_sequence.change(left),
@@ -65,15 +77,6 @@ def check(run: Run) -> Iterator[Finding]:
         severity=WARNING if barrier and not only_waits(run) else ERROR,
         cause="rank0_only_collective" if mixed.blame == (0,) and mixed.decision is not None and mixed.decision.on_rank else "",
     )
-
-
-def _statement(run: Run, parting: Split) -> Iterator[Evidence]:
-    """Yield the statement at which the ways to both calls part."""
-    mixed = parting.mixed
-    statement = left_sequence.sure_statement(mixed.deciding) if mixed is not None else None
-    if mixed is not None and statement is not None:
-        ledger = standings_of(run).ranks[mixed.calls[1][1][0]].ledger.path
-        yield Evidence(ledger, 1, left_sequence.statement_site(statement), statement.text)
 
 
 def _made_at_exit(run: Run, parting: Split, mixed: Mixed) -> bool:
@@ -91,13 +94,12 @@ def _maker(mixed: Mixed) -> int:
 
 def _of_one_loop(mixed: Mixed, group_name: str) -> Text:
     """Say which loop the ranks go through in different orders, and where its items met first."""
-    statement = left_sequence.sure_statement(mixed.deciding)
     (call, usual), (_, others) = mixed.calls
     return say(
         "{who:capital} and {others} go through {loop} in different orders: in collective number {number}{group}, {call}{where}, different items met.",
         who=named(usual),
         others=named(others),
-        loop=left_sequence.shown_statement(statement) if statement is not None else say("a loop"),
+        loop=left_sequence.shown_decision(mixed.deciding, say("a loop")),
         number=mixed.number,
         group=group_name,
         call=call.op,

@@ -7,15 +7,19 @@ from ddp_probe.judging.disagreements import Abandoned, abandoned
 from ddp_probe.judging.exit_calls import by_exit_call, fix_of_hidden
 from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
-from ddp_probe.judging.parted import departed, in_order, sequence_evidence, split
+from ddp_probe.judging.parted import deciding_evidence, departed, in_order, sequence_evidence, split
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import joined as in_group
 from ddp_probe.judging.waiting import stood, waited
 from ddp_probe.judging.who import ranks, ranks_of
 from ddp_probe.reading.failures import PEER_GONE
+from ddp_probe.reading.job_line import own_frames
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.shared import schema
+from ddp_probe.standing.deciding import Deciding
+from ddp_probe.standing.last_ways import of_leaver
 from ddp_probe.wording.text import Text, joined, say
 from ddp_probe.wording.words import at, lasting, named, place
 
@@ -90,7 +94,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     )
     if parting is not None and left is not None:
         verdict = in_order(parting, verdict, departed(parting))
-    ends = _evidence(earliest, lost)
+    decision = _decision(run, earliest, first) if left is None else None
+    verdict = joined([verdict, left_sequence.decided_by(decision)])
+    ends = [*_deciding(run, earliest, decision), *_evidence(earliest, lost)]
     yield RULE.found(
         ranks=left.ranks if left is not None else guilty,
         verdict=verdict,
@@ -100,6 +106,21 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         remedy=_stay(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest),
         change=left_sequence.change(parting.decided if parting is not None else None),
     )
+
+
+def _decision(run: Run, gone: _Leaver, lost: Failed) -> Optional[Deciding]:
+    """Return what let a rank end where another one came to the line at which it failed."""
+    standings = standings_of(run).ranks
+    mine = standings.get(gone.process.rank) if gone.process.rank is not None else None
+    other = standings.get(lost.rank) if lost.rank is not None else None
+    if mine is None or other is None or gone.exit_call is not None:
+        return None
+    sites = [LedgerSite(frame.file, frame.line, frame.function) for frame in own_frames(lost.frames)]
+    return of_leaver(mine, other, tuple(sites))
+
+
+def _deciding(run: Run, gone: _Leaver, decision: Optional[Deciding]) -> List[Evidence]:
+    return deciding_evidence(run, gone.process.rank, decision) if gone.process.rank is not None else []
 
 
 def _without_last_line(run: Run) -> List[int]:

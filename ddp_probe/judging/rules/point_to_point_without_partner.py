@@ -1,10 +1,21 @@
 """A send or a receive has no partner: the other rank does not make the other half."""
 
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional
 
 from ddp_probe.judging.ledgers import Standing, standings_of
-from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
-from ddp_probe.judging.rule import MEDIUM, Finding, Rule
+from ddp_probe.judging.parted import (
+    absent,
+    deciding_evidence,
+    departed,
+    doubt,
+    evidence,
+    explained,
+    of_kind,
+    only_waits,
+    stands,
+    waiting,
+)
+from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
 from ddp_probe.standing.splits import PEER, Split
@@ -45,6 +56,7 @@ def check(run: Run) -> Iterator[Finding]:
         here=spans(split.here),
         there=spans(split.there),
     )
+    shown = [*_statement(run, split), *evidence(run, split)]
     yield RULE.found(
         ranks=split.blame,
         verdict=say(
@@ -55,11 +67,15 @@ def check(run: Run) -> Iterator[Finding]:
             half=half,
             doubt=doubt(run, split),
         ),
-        evidence=[*evidence(run, split), *([stands(run, other)] if other is not None else [])],
+        evidence=[*shown, *([stands(run, other)] if other is not None else [])],
         when=split.when,
         remedy=joined([_look_first(run, split), match]),
         explains=explained(run),
     )
+
+
+def _statement(run: Run, split: Split) -> List[Evidence]:
+    return deciding_evidence(run, split.departure.rank, split.deciding) if split.departure is not None else []
 
 
 def _look_first(run: Run, split: Split) -> str:

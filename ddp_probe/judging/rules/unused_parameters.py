@@ -1,19 +1,23 @@
 """Parameters of the model got no gradient, and DDP waits for all of them."""
 
+import os
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging import change
+from ddp_probe.judging.printed import Match
 from ddp_probe.judging.rank_models import first_wraps, parameters
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.who import ranks, told
+from ddp_probe.reading.job_line import own_frames
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import package
 from ddp_probe.shared.schema import Site
-from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import capital, counted, listed, named, place
+from ddp_probe.standing.used_parts import UsedUnder, used_under
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import capital, counted, listed, named, place, quoted
 
 _SKIPPED = r"(?:recover from OOM|out of memory)[^\n]*(?:\n[^\n]*){0,4}?[Ss]kipping|recover from OOM"
 
@@ -80,14 +84,46 @@ def check(run: Run) -> Iterator[Finding]:
     by_rank = len(groups) > 1 and all(groups)
     wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
     where = place(first.failure.site)
+    verdict = _differ(list(groups.values()), where) if by_rank else _alike(first, where)
+    under = _used_under(wrap, first)
+    if under is not None:
+        code, line = quoted("'%s'" % under.condition.text), place(under.site)
+        template = "The model uses {part} only under {code} at {where}."
+        verdict = joined([verdict, say(template, part=quoted(under.part), code=code, where=line)])
     yield RULE.found(
         ranks=ranks(match.failure.process for match in matched),
-        verdict=_differ(list(groups.values()), where) if by_rank else _alike(first, where),
-        evidence=[failed(match.failure) for match in matched[:3]] + ([shown(wrap, say("the wrap"))] if wrap is not None else []),
+        verdict=verdict,
+        evidence=[*_branch(under, first), *_failures(matched), *_wrap(wrap)],
         when=first.failure.when,
         explains=[match.failure for match in matched],
         change=_change(wrap, first, by_rank),
     )
+
+
+def _wrap(wrap: "Optional[LoggedCall[schema.Wrap]]") -> List[Evidence]:
+    return [shown(wrap, say("the wrap"))] if wrap is not None else []
+
+
+def _failures(matched: Sequence[Match]) -> List[Evidence]:
+    return [failed(match.failure) for match in matched[:3]]
+
+
+def _used_under(wrap: "Optional[LoggedCall[schema.Wrap]]", first: _Unused) -> Optional[UsedUnder]:
+    """Return the `if` under which the model uses the one part that all these parameters are in."""
+    parts = {name.partition(".")[0] for name in first.names if "." in name}
+    if wrap is None or wrap.site is None or len(parts) != 1 or not all("." in name for name in first.names):
+        return None
+    module, _, model = wrap.begin.model.rpartition(".")
+    files = [wrap.site.file, *(frame.file for frame in own_frames(first.failure.frames))]
+    files.append(os.path.join(os.path.dirname(wrap.site.file), *module.split(".")) + ".py")
+    return used_under(files, model, parts.pop(), first.failure.when)
+
+
+def _branch(under: Optional[UsedUnder], first: _Unused) -> List[Evidence]:
+    if under is None:
+        return []
+    line = first.failure.at
+    return [Evidence(line.file, line.line, under.site, quoted(under.condition.text))]
 
 
 def _alike(first: _Unused, where: Text) -> Text:

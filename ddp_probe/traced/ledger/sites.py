@@ -15,6 +15,7 @@ from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
 from ddp_probe.shared.own_code import foreign, framework, starts_a_child
 from ddp_probe.traced.facts.call_site import BETWEEN, PROBE, call_path, module_of
+from ddp_probe.traced.ledger.line_arms import LineArms
 from ddp_probe.traced.ledger.loop_items import Loop, LoopFinder, item_at
 from ddp_probe.traced.record.ledger_memory import LedgerFile
 
@@ -51,6 +52,7 @@ def finder(file: LedgerFile, with_items: bool = False) -> Callable[[], Place]:  
     known = places.get
     in_loops: Dict[int, Tuple[Place, Loop]] = {}  # the same, of places whose item has to be looked at
     loops = LoopFinder() if with_items else None
+    arms = LineArms()
     of_places: List[Any] = []  # the code objects of their frames
 
     def find() -> Place:
@@ -104,7 +106,7 @@ def finder(file: LedgerFile, with_items: bool = False) -> Callable[[], Place]:  
             found = learn(frame)
         if found is None:
             return None
-        return found.get(frame.f_lasti) or file.text(ledger_schema.SITE, _line(frame))
+        return found.get(frame.f_lasti) or file.text(ledger_schema.SITE, _line(frame, arms))
 
     def search(start: FrameType) -> int:
         walked, is_new = start, False
@@ -116,7 +118,7 @@ def finder(file: LedgerFile, with_items: bool = False) -> Callable[[], Place]:  
                 number = lines.get(walked.f_lasti)
                 handled = signal_handled(start) if is_new or number is None else 0
                 if number is None:
-                    number = file.text(ledger_schema.SITE, _line(walked))
+                    number = file.text(ledger_schema.SITE, _line(walked, arms))
                     if not handled:
                         lines[walked.f_lasti] = number
                 return int(number) | handled << 32
@@ -145,10 +147,13 @@ def finder(file: LedgerFile, with_items: bool = False) -> Callable[[], Place]:  
     return find
 
 
-def _line(frame: FrameType) -> str:
+def _line(frame: FrameType, arms: LineArms) -> str:
     code = frame.f_code
     # Masked before it is cut: half a secret would not be recognised.
-    return "%s\n%d\n%s" % (masked(code.co_filename, 500), frame.f_lineno or 0, masked(getattr(code, "co_qualname", code.co_name), 500))
+    function = masked(getattr(code, "co_qualname", code.co_name), 500)
+    line = "%s\n%d\n%s" % (masked(code.co_filename, 500), frame.f_lineno or 0, function)
+    arm = arms.number(code, frame.f_lasti)
+    return "%s\n%d" % (line, arm) if arm else line
 
 
 def signal_handled(frame: Optional[FrameType]) -> int:

@@ -1,0 +1,62 @@
+"""Which arm of its line a call stands in: a conditional expression has both in one line.
+
+Ranks that take other arms of one line make their calls at the same line. The arms are found in the bytecode:
+a jump under a condition begins a new one. The bytecode of a function is looked at once, when a line of it is
+first met. A `finally` is compiled once for each way into it: each copy is counted by itself, so that all have
+the same numbers.
+"""
+
+import dis
+from types import CodeType
+from typing import Dict, List, NamedTuple, Tuple
+
+_NAMES = ("POP_JUMP_", "JUMP_IF_")
+_CONDITIONAL = frozenset([code for name, code in dis.opmap.items() if name.startswith(_NAMES)])
+
+
+class _Run(NamedTuple):
+    """The instructions of one line in a row, and those at which its further arms begin."""
+
+    first: int
+    end: int
+    arms: List[int]
+
+
+class LineArms:
+    """Knows the lines with several arms of each function that it has been asked about."""
+
+    def __init__(self) -> None:
+        self._runs: Dict[int, List[_Run]] = {}  # By id(code).
+        self._kept: List[CodeType] = []  # So that no other code gets its id.
+
+    def number(self, code: CodeType, instruction: int) -> int:
+        """Return the number of the arm that holds an instruction, from 1 on; 0 if its line has no arms."""
+        runs = self._runs.get(id(code))
+        if runs is None:
+            self._kept.append(code)
+            runs = self._runs[id(code)] = _runs_in(code)
+        for run in runs:
+            if run.first <= instruction < run.end:
+                return 1 + len([begins for begins in run.arms if begins <= instruction])
+        return 0
+
+
+def _runs_in(code: CodeType) -> List[_Run]:
+    if not _CONDITIONAL.intersection(code.co_code[::2]):
+        return []
+    jumps: List[Tuple[int, int]] = []
+    begins = {first for first, _ in dis.findlinestarts(code)}
+    for step in dis.get_instructions(code):
+        if step.opcode in _CONDITIONAL:
+            jumps.append((step.offset, step.argval))
+        elif step.opname == "PUSH_EXC_INFO":  # From Python 3.11 on, a handler begins with it.
+            begins.add(step.offset)
+        elif step.opname.startswith("SETUP_"):  # Before that, this says where one begins.
+            begins.add(step.argval)
+    firsts = sorted(begins)
+    runs: List[_Run] = []
+    for first, end in zip(firsts, [*firsts[1:], len(code.co_code)]):
+        arms = {target for offset, target in jumps if first <= offset < target < end}
+        if arms:
+            runs.append(_Run(first, end, sorted(arms)))
+    return runs
