@@ -17,8 +17,8 @@ ERROR, WARNING = "error", "warning"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 NO, YES, ELSEWHERE, AFTER, UNKNOWN = "no", "yes", "elsewhere", "after", "unknown"
 RESTARTS = (NO, YES, ELSEWHERE, AFTER, UNKNOWN)
-"""Whether a restart helps. No: the code or its settings fail again. Yes: it was chance. Elsewhere: it is this host or
-card. After: something has to be freed or waited for first. Unknown: none of these is sure.
+"""Whether a restart helps. No: the code or its settings fail again. Yes: it was chance. Elsewhere: it is this
+host or card. After: something has to be freed or waited for first. Unknown: none of these is sure.
 """
 TEXTS = ("title", "symptom", "evidence", "remedy")
 """What a person reads of a rule, in each language."""
@@ -51,7 +51,7 @@ class Finding:
     when: float = field(default=0.0, repr=False)  # Time of its first sign.
     explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for, which need no other finding.
     edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be applied by a program: change.Edit, each.
-    restart: str = UNKNOWN  # Whether a restart without that change helps, as far as the rule can tell: one of RESTARTS.
+    restart: str = UNKNOWN  # Whether a restart without that change helps: one of RESTARTS.
 
 
 class Undecided(NamedTuple):
@@ -86,7 +86,7 @@ class Printed(NamedTuple):
     says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
     next: str = ""  # These words fit other causes as well, so the rule is undecided: what decides.
     ranks: bool = True  # Whether who printed it is guilty of it.
-    restart: str = ""  # Whether a restart helps, if these words tell more than the rule does: one of RESTARTS.
+    restart: str = ""  # Whether a restart helps, if these words tell more than the rule does.
 
 
 class Rule(NamedTuple):
@@ -102,7 +102,7 @@ class Rule(NamedTuple):
     symptom: str  # What a person sees.
     evidence: str  # What in the logs proves it, and what distinguishes it from similar causes.
     remedy: str  # What to change, with the lines to write.
-    restart: str  # Whether a restart helps if nothing is changed: one of RESTARTS. A comment in its file says why.
+    restart: str  # Whether a restart helps if nothing is changed: one of RESTARTS; a comment says why.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.

@@ -94,7 +94,8 @@ def _rules() -> Iterator[str]:
         if not hasattr(module, "check") and not module.RULE.printed:
             yield "%s has neither a check nor printed texts. Write check(run), or printed=(Printed(…),) in RULE if words decide alone." % path
         if module.RULE.restart not in RESTARTS:
-            yield "%s says restart=%r. Write one of %s, and why." % (path, module.RULE.restart, ", ".join(RESTARTS))
+            words = ", ".join(RESTARTS)
+            yield "%s says restart=%r. Write one of %s, and why." % (path, module.RULE.restart, words)
         yield from _named(path, module.RULE, ids)
         yield from _examples(_stem(path).replace("_", "-"))
 

@@ -28,7 +28,7 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure.",
     evidence="What in the logs proves it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
-    restart="unknown",  # Why it is no, yes, elsewhere, after or unknown: what stays the same, or what changes by itself.
+    restart="unknown",  # Or no, yes, elsewhere, after; and why: what stays, or changes by itself.
     needs=("checkpoint.save",),
 )
 
@@ -60,7 +60,7 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure: 'RuntimeError: %(name)s'.",
     evidence="Which words prove it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
-    restart="unknown",  # Why it is no, yes, elsewhere, after or unknown: what stays the same, or what changes by itself.
+    restart="unknown",  # Or no, yes, elsewhere, after; and why: what stays, or changes by itself.
     needs=("process.end",),
     printed=(Printed(r"RuntimeError: %(name)s"),),
 )

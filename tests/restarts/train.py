@@ -1,4 +1,4 @@
-"""A small job that fails as JOB says. It saves each epoch of three steps, and goes on from the last one that is there."""
+"""A small job that fails as JOB says. It saves each epoch of three steps, and goes on from the last one."""
 
 import glob
 import json
@@ -68,7 +68,7 @@ def loads_other_names(model):
 
 def fills_the_card(model):
     """Say what torch says of a card without memory."""
-    raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 77.10 GiB already allocated)")
+    raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79 GiB total)")
 
 
 def breaks_the_card(model):

@@ -66,7 +66,7 @@ RULE = Rule(
             r"CANCELLED AT \S+ DUE TO (?P<why>PREEMPTION|JOB REQUEUE)|\bPREEMPTED\b[^\n]*slurm",
             says="SLURM ended the job: {why}.",
             ranks=False,
-            restart="yes",  # Another job had the right of way. A time limit may as well have ended a job that hung.
+            restart="yes",  # Another job had the right of way. A time limit may have ended a hang.
         ),
         Printed(
             r"\bPreempted by (?:(?:a )?pod\b|[\w.-]+/[\w.-]+)[^\n]{0,80}on node \S+",
