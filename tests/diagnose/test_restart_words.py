@@ -57,19 +57,27 @@ def _restart(log: str) -> str:
 
 
 def test_words_may_know_more_than_their_rule() -> None:
-    """A node that SLURM lost is chance, and so is a preemption; a time limit and a signal alone may hide a hang or a crash."""
+    """A node that SLURM lost is chance, and so is a preemption; a time limit and a signal may hide a hang."""
     stopped = "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-01T00:00:00 DUE TO %s ***\n"
     assert _restart(stopped % "NODE FAILURE") == YES
     assert _restart(stopped % "PREEMPTION") == YES
     assert _restart(stopped % "TIME LIMIT") == UNKNOWN
-    assert _restart("torch.distributed.elastic.multiprocessing.errors.SignalException: Process 7 got signal: 15\n") == UNKNOWN
+    launcher = "torch.distributed.elastic.multiprocessing.errors."
+    assert _restart(launcher + "SignalException: Process 7 got signal: 15\n") == UNKNOWN
 
 
-@pytest.mark.parametrize(("error", "word"), [("ValueError: loss is nan", NO), ("OSError: [Errno 5] Input/output error", UNKNOWN)])
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        ("ValueError: loss is nan", NO),
+        ("OSError: [Errno 5] Input/output error", UNKNOWN),
+    ],
+)
 def test_an_own_exception_says_what_kind_it_is(error: str, word: str) -> None:
     """An exception of the job's own code comes again, unless a file or a network raised it."""
     log = "[rank1]: Traceback (most recent call last):\n"
-    log += '[rank1]:   File "/train/train.py", line 31, in main\n[rank1]:     step(batch)\n[rank1]: %s\n' % error
+    log += '[rank1]:   File "/train/train.py", line 31, in main\n[rank1]:     step(batch)\n'
+    log += "[rank1]: %s\n" % error
     assert _restart(log) == word
 
 
@@ -79,6 +87,6 @@ def _versions(hosts: "tuple[str, str]") -> str:
 
 
 def test_hosts_that_differ_can_be_left_out() -> None:
-    """Different versions on different hosts end with other hosts; on one host it is the job's own search path."""
+    """Different versions on different hosts end with other hosts; on one host they do not."""
     assert _restart(_versions(("node1", "node2"))) == ELSEWHERE
     assert _restart(_versions(("node1", "node1"))) == NO
