@@ -17,6 +17,7 @@ from ddp_probe.reading import find, glance, log_lines
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.errors import ProbeError
 from ddp_probe.shared.schema import Site
 from ddp_probe.wording.text import say
 
@@ -143,8 +144,10 @@ class _Start(NamedTuple):
 
 def _other_runs(run: Run) -> Tuple[List[Attempt], str]:
     """Return the attempts among the other runs of the folder, oldest first, and why one was not read."""
-    place = os.path.realpath(find.root())
-    own = {os.path.realpath(folder) for folder in run.folders}
+    try:
+        place, own = os.path.realpath(find.root()), set(map(os.path.realpath, run.folders))
+    except ValueError:  # A name that no file can have.
+        return [], ""
     if run.bundle is not None or {os.path.dirname(folder) for folder in own} != {place}:
         return [], ""
     starts = [start for start in map(_start, run.folders) if start is not None]
@@ -152,21 +155,31 @@ def _other_runs(run: Run) -> Tuple[List[Attempt], str]:
     if mine is None:
         return [], ""
     attempts: List[Attempt] = []
-    taken, later = set(own), mine
+    taken, later, lacking = set(own), mine, ""
     for before in _alike(place, mine, own):
         if os.path.realpath(before.folder) in taken:
             continue  # It is the part of another host.
-        summary = glance.at(before.folder)
-        ended_well = summary.ended in ("well", "running")
-        if ended_well or not _follows(before, summary, later) or len(attempts) == _MOST:
+        earlier, lacking = _read(before, later) if len(attempts) < _MOST else (None, "")
+        if earlier is None:
             break
-        if summary.bytes > _LARGEST:
-            return attempts[::-1], say("{run} is too large to be read beside this one", run=summary.name)
-        earlier = load([before.folder])
         attempts.append(attempt(judge.judge(earlier)))
         taken.update(map(os.path.realpath, earlier.folders))
         later = before
-    return attempts[::-1], ""
+    return attempts[::-1], lacking
+
+
+def _read(start: _Start, later: _Start) -> Tuple[Optional[Run], str]:
+    """Return a run if it is an attempt before the later one, or why that is not known."""
+    name = os.path.basename(start.folder)
+    try:
+        summary = glance.at(start.folder)
+        if summary.ended in ("well", "running") or not _follows(start, summary, later):
+            return None, ""
+        if summary.bytes > _LARGEST:
+            return None, say("{run} is too large to be read beside this one", run=name)
+        return load([start.folder]), ""
+    except (ProbeError, OSError, ValueError):
+        return None, say("{run} cannot be read", run=name)
 
 
 def _alike(place: str, mine: _Start, own: Set[str]) -> List[_Start]:

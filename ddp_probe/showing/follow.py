@@ -22,7 +22,7 @@ _ALIVE = 5.0  # Seconds between two checks of processes, even if no file has cha
 _SETTLED = 10.0  # If all processes are gone and no file has grown for this many seconds, the job is over.
 
 
-def follow(paths: Sequence[str], form: str, code_of: Callable[[Diagnosis], int]) -> int:
+def follow(paths: Sequence[str], form: str, code_of: Callable[[Diagnosis], int] = Diagnosis.exit_code) -> int:
     """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it, as for each command."""
     forms.refuse_to_follow(form)
     printer = _Printer(form)

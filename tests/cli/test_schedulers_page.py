@@ -202,7 +202,13 @@ def _torchrun(tmp_path: Path, *codes: int) -> None:
 
 @pytest.mark.parametrize(
     ("job", "ends", "code", "starts"),
-    [(TAKEN, (1, 1, 0), 0, 3), ("", (1, 1, 1), 3, 2), (FOUND, (1, 0), 1, 1), (DISK, (1, 0), 1, 1), (CLEAR, (0,), 0, 1)],
+    [
+        (TAKEN, (1, 1, 0), 0, 3),
+        ("", (1, 1, 1), 3, 2),
+        (FOUND, (1, 0), 1, 1),
+        (DISK, (1, 0), 1, 1),
+        (CLEAR, (0,), 0, 1),
+    ],
     ids=["yes", "unknown", "no", "after", "well"],
 )
 def test_a_loop_starts_again_what_failed_by_chance(
@@ -215,7 +221,7 @@ def test_a_loop_starts_again_what_failed_by_chance(
 
 
 @pytest.mark.parametrize(("job", "code"), [(TAKEN, 10), (FOUND, 13)])
-def test_after_its_own_restarts_a_launch_ends_with_the_advice(shell: Shell, runs: Any, job: str, code: int) -> None:
+def test_after_its_own_restarts_a_launch_gives_advice(shell: Shell, runs: Any, job: str, code: int) -> None:
     """The lines after torchrun's own restarts end with the code of the advice."""
     done = shell(_block("bash", "--max-restarts"), {"torchrun": 1}, runs(job))
     assert (done.code, done.called) == (code, ["torchrun --max-restarts=3 --nproc_per_node=8 train.py"])
@@ -223,10 +229,22 @@ def test_after_its_own_restarts_a_launch_ends_with_the_advice(shell: Shell, runs
 
 @pytest.mark.parametrize(
     ("job", "restarts", "called"),
-    [(TAKEN, "3", ["scontrol requeue 7"]), ("", "0", ["scontrol requeue 7"]), ("", "1", []), (FOUND, "0", []), (DISK, "0", [])],
+    [
+        (TAKEN, "3", ["scontrol requeue 7"]),
+        ("", "0", ["scontrol requeue 7"]),
+        ("", "1", []),
+        (FOUND, "0", []),
+        (DISK, "0", []),
+    ],
     ids=["yes", "unknown", "unknown again", "no", "after"],
 )
-def test_a_job_of_slurm_requeues_what_failed_by_chance(shell: Shell, runs: Any, job: str, restarts: str, called: List[str]) -> None:
+def test_a_job_of_slurm_requeues_what_failed_by_chance(
+    shell: Shell,
+    runs: Any,
+    job: str,
+    restarts: str,
+    called: List[str],
+) -> None:
     """The job script requeues chance each time and an unknown cause once, and leaves the rest to a person."""
     runs(job, "ddp_probe_runs")
     script = _block("bash", "sbatch --exclude")
@@ -245,7 +263,7 @@ def test_a_job_of_slurm_leaves_a_host_out(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_a_policy_of_kubernetes_has_each_code_once() -> None:
-    """The rules of the page have an action for every code of the advice, and the JobSet ends with the policy."""
+    """The rules of the page have an action for every code of the advice, and the JobSet ends with them."""
     rules = yaml.safe_load(_block("yaml", "values: [2, 3, 10, 11]"))["podFailurePolicy"]["rules"]
     actions = {code: rule["action"] for rule in rules for code in rule["onExitCodes"]["values"]}
     assert sorted(actions) == [2, 3, 10, 11, 12, 13]
@@ -259,4 +277,5 @@ def test_the_codes_of_the_advice_are_on_the_page() -> None:
     page = (REPO / "docs" / "schedulers.md").read_text(encoding="utf-8")
     codes = set(map(int, re.findall(r"^\| `(\d+)` \|", page, re.MULTILINE)))
     assert codes == {0, 2, *exit_codes.OF_RESTART.values()}
-    assert set(map(int, re.findall(r"^ +(\d+)  ", str(report.__doc__).partition("--exit-by")[2], re.MULTILINE))) == codes
+    of_help = str(report.__doc__).partition("--exit-by")[2]
+    assert set(map(int, re.findall(r"^ +(\d+)  ", of_help, re.MULTILINE))) == codes

@@ -1,4 +1,4 @@
-"""Writes what an attempt leaves in DDP_PROBE_DIR: the files of a launch, with only the events that a story needs."""
+"""Writes what an attempt leaves in DDP_PROBE_DIR: files of a launch, with the events that a story needs."""
 
 import json
 import os
@@ -14,7 +14,8 @@ LINE = {"file": "/train/train.py", "line": 31, "function": "main"}
 BAD = {"type": "OSError", "message": "[Errno 5] Input/output error", "frames": [LINE]}
 WRONG = {"type": "ValueError", "message": "loss is nan", "frames": [LINE]}
 FULL = {"type": "OSError", "message": "[Errno 28] No space left on device: '/out/last.pth'", "frames": [LINE]}
-BROKEN = {"type": "RuntimeError", "message": "CUDA error: uncorrectable ECC error encountered", "frames": [LINE]}
+_ECC = "CUDA error: uncorrectable ECC error encountered"
+BROKEN = {"type": "RuntimeError", "message": _ECC, "frames": [LINE]}
 COMMAND = ("torchrun", "--nproc_per_node=2", "train.py")
 
 
@@ -39,15 +40,17 @@ class Launch:
         host, pid = self.hosts[rank], 1000 + 10 * generation + rank
         environment = {"TORCHELASTIC_RESTART_COUNT": str(generation), "MASTER_PORT": "29500", **variables}
         start = {"event": "process.start", "role": "rank", "argv": list(command), "cwd": "/train"}
-        end = {"event": "process.end", "uncaught": True, "failure": failure} if failure else {"event": "process.end"}
+        end: Dict[str, Any] = {"event": "process.end"}
+        if failure:
+            end.update(uncaught=True, failure=failure)
         whole = [{**start, "environment": environment}, *events, {"exit_code": 1 if failure else 0, **end}]
         seconds = [*range(len(whole) - 1), LASTS]
         lines = []
         for since, event in zip(seconds, whole):
             second = since + 100 * generation
             clock = {"ts": _stamp(self.began + second), "mono_ns": (second + 1) * 10**9, "phase": "point"}
-            who = {"rank": rank, "local_rank": 0, "world_size": 2, "host": host, "pid": pid, "run": self.folder.name}
-            lines.append(json.dumps({**clock, **who, **event}))
+            who = {"rank": rank, "local_rank": 0, "world_size": 2, "host": host, "pid": pid}
+            lines.append(json.dumps({**clock, **who, "run": self.folder.name, **event}))
         path = self.folder / ("rank%05d.%s.%d.jsonl" % (rank, host, pid))
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         written = self.began + 100 * generation + LASTS
@@ -67,5 +70,6 @@ def saved(path: str, number: int = 1) -> "tuple[Dict[str, Any], Dict[str, Any]]"
 
 def loaded(path: str, number: int = 50) -> "tuple[Dict[str, Any], Dict[str, Any]]":
     """Return the two events of a load."""
-    begin = {"event": "checkpoint.load", "phase": "begin", "span": number, "file": {"path": path, "exists": True}}
+    file = {"path": path, "exists": True}
+    begin = {"event": "checkpoint.load", "phase": "begin", "span": number, "file": file}
     return begin, {"event": "checkpoint.load", "phase": "end", "span": number}

@@ -11,6 +11,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.judging.restart import Advice, advice
 from ddp_probe.judging.rule import AFTER, ELSEWHERE, NO, UNKNOWN, YES
 from ddp_probe.reading.load_run import load
+from ddp_probe.shared.errors import UnusableError
 
 HOURS = 3600.0
 
@@ -37,7 +38,7 @@ def test_the_same_failure_at_the_same_line_is_no_chance(root: Path) -> None:
     assert _told(_failed(root, NOON)).helps == UNKNOWN
     again = _told(_failed(root, NOON + HOURS))
     assert (again.helps, again.attempts) == (NO, ("run-0", "run-3600"))
-    assert again.because == "A restart does not help: 2 attempts failed in the same way at /train/train.py:31."
+    assert again.because.endswith("help: 2 attempts failed in the same way at /train/train.py:31.")
     assert _told(_failed(root, NOON + 2 * HOURS)).because.values["count"] == 3
 
 
@@ -99,7 +100,7 @@ def _went_on(root: Path, failure: Dict[str, Any]) -> Advice:
 
 
 def test_progress_is_worth_a_restart(root: Path) -> None:
-    """An attempt that went on from the last one's checkpoint and saved the next one is worth another start, from there."""
+    """An attempt that went on from a checkpoint and saved the next one is worth another start, from there."""
     told = _went_on(root, BAD)
     assert (told.helps, told.checkpoint) == (YES, "/train/epoch_2.pth")
     assert told.because.startswith("A restart helps, from /train/epoch_2.pth: ")
@@ -153,19 +154,32 @@ def test_starts_by_one_launcher_are_attempts(root: Path) -> None:
     assert (told.helps, told.attempts) == (NO, ("run-0, start 1", "run-0"))
 
 
+def _chance(root: Path, began: float) -> Advice:
+    """Fail for a port that is taken, which is a yes by itself."""
+    refused = "The server socket has failed to listen on any local network address. port: 29500, EADDRINUSE"
+    taken = {"type": "RuntimeError", "message": refused, "frames": []}
+    return _told(_failed(root, began, taken))
+
+
 def test_a_large_attempt_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt beyond the bound is left alone; what would be a yes without it is unknown then."""
-    _failed(root, NOON)
+    assert _chance(root, NOON).helps == YES
     monkeypatch.setattr(attempts, "_LARGEST", 10)
-    late = Launch(root, NOON + HOURS)
-    taken = {
-        "type": "RuntimeError",
-        "message": "The server socket has failed to listen on any local network address. "
-        "port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
-        "frames": [],
-    }
-    told = _told(late.rank(0, failure=taken).rank(1, failure=taken))
-    assert told.because == "It is not known whether a restart helps: run-0 is too large to be read beside this one."
+    told = _chance(root, NOON + HOURS)
+    assert told.because.endswith("helps: run-0 is too large to be read beside this one.")
+
+
+def test_an_attempt_that_cannot_be_read_costs_no_report(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt of another user, or one that is gone by now, leaves it open, and the report is made."""
+
+    def refuse(paths: Any) -> None:
+        raise UnusableError(what="No run can be read.", why="It is closed.", what_to_do="Ask them.")
+
+    _failed(root, NOON)
+    last = _failed(root, NOON + HOURS, FULL)
+    monkeypatch.setattr(attempts, "load", refuse)
+    assert _told(last).helps == AFTER
+    assert _chance(root, NOON + 2 * HOURS).because.endswith(": run-3600 cannot be read.")
 
 
 def test_what_ended_well_needs_no_restart(root: Path) -> None:
