@@ -112,7 +112,7 @@ def _steps(process: LoggedProcess) -> int:
 def _loaded(run: Run) -> Iterator[str]:
     for process in run.processes:
         for call in process.calls(schema.Load):
-            if call.failure is None and call.begin.file is not None:
+            if call.failure is None and call.begin.file is not None and _is_file(call.begin.file.path):
                 yield _path(call.begin.file.path, process)
 
 
@@ -125,8 +125,14 @@ def _saved(run: Run, until: float) -> List[str]:
     for process in run.processes:
         calls = process.calls(schema.Save)
         calls = [call for call in calls if call.end is not None and call.failure is None]
+        calls = [call for call in calls if _is_file(call.begin.path)]
         saves += [(call.when, _path(call.begin.path, process)) for call in calls if call.when < until]
     return [path for _, path in sorted(saves)]
+
+
+def _is_file(path: str) -> bool:
+    """Tell whether it was a path: what a job writes into its memory has none, and is gone with it."""
+    return not path.startswith("<")
 
 
 def _path(path: str, process: LoggedProcess) -> str:

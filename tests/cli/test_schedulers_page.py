@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import pytest
 import yaml
+from ports import free_port
 from restarts.attempt_files import BROKEN, NOON, Launch
 
 from ddp_probe.cli import doctor, report
@@ -59,7 +60,7 @@ def shell(tmp_path: Path, clean_env: Callable[..., Dict[str, str]]) -> Shell:
             (programs / name).write_text('#!/bin/sh\necho "%s $*" >> %s\nexit %d\n' % (name, shlex.quote(str(calls)), code), encoding="utf-8")
             (programs / name).chmod(0o755)
         env = clean_env(PATH="%s:%s" % (programs, os.environ["PATH"]), DDP_PROBE_DIR=str(runs), **extra)
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
         return Done(done.returncode, done.stdout, done.stderr, calls.read_text(encoding="utf-8").splitlines())
 
     return run
@@ -218,6 +219,20 @@ def test_a_loop_starts_again_what_failed_by_chance(
     _torchrun(tmp_path, *ends)
     done = shell(_block("bash", "until torchrun"), {}, runs(job), PAUSE="0")
     assert (done.code, done.called, done.err) == (code, ["torchrun"] * starts, "")
+
+
+def test_a_loop_ends_a_real_job_that_fails_in_its_code(shell: Shell, tmp_path: Path) -> None:
+    """The loop of the page, around a real torchrun, ends after one start of a job whose code raises."""
+    shutil.copy(str(REPO / "tests" / "restarts" / "train.py"), str(tmp_path))
+    program = tmp_path / "programs" / "torchrun"
+    launch = "exec python -m torch.distributed.run --nproc_per_node=1 --master_port=%d train.py" % free_port()
+    program.write_text("#!/bin/sh\necho torchrun >> calls\n%s\n" % launch, encoding="utf-8")
+    program.chmod(0o755)
+    path = "%s:%s" % (REPO / "sitecustomize_templates", REPO)
+    job = json.dumps({"does": "raises", "at": 2})
+    done = shell(_block("bash", "until torchrun"), {}, tmp_path / "runs", PYTHONPATH=path, JOB=job, PAUSE="0")
+    assert (done.code, done.called) == (1, ["torchrun"])
+    assert "loss is nan" in done.out
 
 
 @pytest.mark.parametrize(("job", "code"), [(TAKEN, 10), (FOUND, 13)])

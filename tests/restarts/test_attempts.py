@@ -112,6 +112,14 @@ def test_progress_mends_no_code_and_no_disk(root: Path, failure: Dict[str, Any],
     assert _went_on(root, failure).helps == word
 
 
+def test_what_is_saved_in_memory_is_no_checkpoint(root: Path) -> None:
+    """Two attempts that write into a buffer and read it again have saved nothing to go on from."""
+    for began in (NOON, NOON + HOURS):
+        events = (*saved("<stream>"), *loaded("<stream>"), *saved("<stream>", 2))
+        told = _told(Launch(root, began).rank(0, *events, failure=BAD).rank(1, failure=BAD))
+    assert (told.helps, told.checkpoint) == (NO, "")
+
+
 def test_a_resume_that_saves_nothing_is_no_progress(root: Path) -> None:
     """An attempt that goes on from a checkpoint and fails alike before the next one made no step more."""
     Launch(root, NOON).rank(0, *saved("epoch_1.pth"), failure=BAD).rank(1, failure=BAD)
