@@ -139,8 +139,8 @@ def _alike(before: Attempt, after: Attempt) -> bool:
 
 def _resumed(attempts: List[Attempt]) -> bool:
     """Tell whether the last attempt began with what an earlier one had saved."""
-    earlier = {path for each in attempts[:-1] for path in each.saved}
-    return bool(earlier.intersection(attempts[-1].loaded))
+    loaded = set(attempts[-1].loaded)
+    return any(loaded.intersection(earlier.saved) for earlier in attempts[:-1])
 
 
 def _went_on(attempts: List[Attempt]) -> bool:

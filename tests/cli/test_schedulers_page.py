@@ -189,9 +189,6 @@ def test_the_codes_on_the_page_are_those_of_the_commands() -> None:
     assert json.dumps(sorted(rows)) == "[0, 1, 2, 3]"
 
 
-# Start again, or not.
-
-
 def _torchrun(tmp_path: Path, *codes: int) -> None:
     """Write a stand-in that ends with one code after the other."""
     (tmp_path / "codes").write_text("".join("%d\n" % code for code in codes), encoding="utf-8")
@@ -280,7 +277,9 @@ def test_a_job_of_slurm_leaves_a_host_out(shell: Shell, tmp_path: Path) -> None:
 def test_a_policy_of_kubernetes_has_each_code_once() -> None:
     """The rules of the page have an action for every code of the advice, and the JobSet ends with them."""
     rules = yaml.safe_load(_block("yaml", "values: [2, 3, 10, 11]"))["podFailurePolicy"]["rules"]
-    actions = {code: rule["action"] for rule in rules for code in rule["onExitCodes"]["values"]}
+    actions: Dict[int, str] = {}
+    for rule in rules:
+        actions.update(dict.fromkeys(rule["onExitCodes"]["values"], rule["action"]))
     assert sorted(actions) == [2, 3, 10, 11, 12, 13]
     assert {code for code, action in actions.items() if action == "FailJob"} == {12, 13}
     job_set = yaml.safe_load(_block("yaml", "FailJobSet"))["failurePolicy"]
