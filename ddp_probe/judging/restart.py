@@ -12,7 +12,7 @@ from ddp_probe.wording.words import at, listed, quoted
 
 _OF_CARDS = ("card-broken", "card-slowed-down", "stale-process-holds-card")
 """What is wrong with one card of a host, and not with all of them."""
-_MANY = 3  # So many attempts that do not go on are more than chance.
+_MANY = 3  # Attempts in a row that do not go on: more than chance.
 
 
 class Card(NamedTuple):
