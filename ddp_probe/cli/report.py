@@ -23,9 +23,21 @@ exit codes:
   1  found: an error; with --strict, a warning too
   2  usage: the command line is wrong, or there is nothing to read
   3  undecided: no rule can name a cause; the reasons are printed
+
+--exit-by restart exits with whether a restart helps if nothing is changed, by
+the cause and by the attempts before this one (the starts by torchrun, and runs
+of the same command in DDP_PROBE_DIR):
+   0  nothing failed
+   2  usage, as above
+   3  unknown: it can be chance or not
+  10  yes: it was chance; --json names the checkpoint that is there
+  11  elsewhere: --json names the hosts and cards to leave out
+  12  after: something has to be freed or waited for first
+  13  no: the code or its settings fail again
 """
 
 import argparse
+import functools
 import sys
 from typing import Callable, List
 
@@ -37,6 +49,7 @@ from ddp_probe.showing import forms
 from ddp_probe.wording.text import say
 
 UNDECIDED = 3
+_WAYS = ("verdict", "restart")
 
 COMMAND = Command(
     "report",
@@ -54,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser)
     for form in forms.FILES:
         parser.add_argument(form.option, metavar="FILE", help=form.help)
+    parser.add_argument(
+        "--exit-by",
+        choices=_WAYS,
+        default=_WAYS[0],
+        metavar="WAY",
+        help="what the exit code says: verdict (the default), or restart, whether a restart helps",
+    )
     parser.add_argument("--cores", type=int, default=0, metavar="N", help="use at most N cores (default: all)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
 
@@ -96,6 +116,7 @@ def guarded(make: Callable[[], int]) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from ddp_probe.reading import bundled
+    from ddp_probe.showing import exit_codes
 
     if args.cores < 0:
         raise UsageError(
@@ -108,7 +129,8 @@ def _run(args: argparse.Namespace) -> int:
 
         forms.refuse_files_to_follow(files)
         bundled.refuse(args.paths, "--follow")
-        return follow.follow(args.paths, args.form, args.strict)
+        code_of = functools.partial(exit_codes.of, by=args.exit_by, strict=args.strict)
+        return follow.follow(args.paths, args.form, code_of)
     forms.refuse_files(files)
     from ddp_probe.showing.progress import Bar
 
@@ -120,7 +142,7 @@ def _run(args: argparse.Namespace) -> int:
             bar.clear()
         diagnosis = ddp_probe.diagnose(found)
         _show(diagnosis, args.form, files)
-    return diagnosis.exit_code(args.strict)
+        return exit_codes.of(diagnosis, args.exit_by, args.strict)
 
 
 def _show(diagnosis: object, form: str, files: "List[forms.WrittenFile]") -> None:

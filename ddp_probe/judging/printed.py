@@ -301,6 +301,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
         when=first.failure.when if from_probe else float(_line(first)),
         explains=[match.failure for match in decisive],
         confidence=HIGH if from_probe else LOW,
+        restart=first.printed.restart,
     )
 
 

@@ -15,6 +15,11 @@ from ddp_probe.wording.words import command, quoted
 
 ERROR, WARNING = "error", "warning"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
+NO, YES, ELSEWHERE, AFTER, UNKNOWN = "no", "yes", "elsewhere", "after", "unknown"
+RESTARTS = (NO, YES, ELSEWHERE, AFTER, UNKNOWN)
+"""Whether a restart helps. No: the code or its settings fail again. Yes: it was chance. Elsewhere: it is this
+host or card. After: something has to be freed or waited for first. Unknown: none of these is sure.
+"""
 TEXTS = ("title", "symptom", "evidence", "remedy")
 """What a person reads of a rule, in each language."""
 
@@ -46,6 +51,7 @@ class Finding:
     when: float = field(default=0.0, repr=False)  # Time of its first sign.
     explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for, which need no other finding.
     edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be applied by a program: change.Edit, each.
+    restart: str = UNKNOWN  # Whether a restart without that change helps: one of RESTARTS.
 
 
 class Undecided(NamedTuple):
@@ -80,6 +86,7 @@ class Printed(NamedTuple):
     says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
     next: str = ""  # These words fit other causes as well, so the rule is undecided: what decides.
     ranks: bool = True  # Whether who printed it is guilty of it.
+    restart: str = ""  # Whether a restart helps, if these words tell more than the rule does.
 
 
 class Rule(NamedTuple):
@@ -95,6 +102,7 @@ class Rule(NamedTuple):
     symptom: str  # What a person sees.
     evidence: str  # What in the logs proves it, and what distinguishes it from similar causes.
     remedy: str  # What to change, with the lines to write.
+    restart: str  # Whether a restart helps if nothing is changed: one of RESTARTS; a comment says why.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.
@@ -117,6 +125,7 @@ class Rule(NamedTuple):
         severity: str = "",
         fix: Optional[str] = None,
         cause: str = "",
+        restart: str = "",
     ) -> Finding:
         """Return a finding of this rule. What to change is a change, which becomes words, or words alone."""
         from ddp_probe.judging import job_calls  # It reads the job's source; the page of a rule needs none.
@@ -136,6 +145,7 @@ class Rule(NamedTuple):
             when,
             list(explains),
             changes.edits(change),
+            restart or self.restart,
         )
 
     def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:

@@ -9,6 +9,7 @@ import msgspec
 
 from ddp_probe.judging import late_ranks
 from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.restart import advice
 from ddp_probe.judging.rule import Evidence, Finding
 from ddp_probe.reading import bundled
 from ddp_probe.reading.model import Run
@@ -62,6 +63,7 @@ class FindingForm(msgspec.Struct):
     confidence: Annotated[str, _doc("high, medium or low.")]
     consequences: Annotated[List[str], _doc("What followed from it.")]
     facts: Annotated[Dict[str, Any], _doc("What the verdict and the remedy name: verdict, remedy. " + _FACTS)]
+    restart: Annotated[str, _doc("What the rule says of a restart: no, yes, elsewhere, after or unknown.")]
 
 
 class UndecidedForm(msgspec.Struct):
@@ -158,6 +160,31 @@ class RemedyForm(msgspec.Struct):
     because: str
 
 
+class CardForm(msgspec.Struct):
+    """One card of a host."""
+
+    host: str
+    card: Annotated[str, _doc("As torch names it on that host, such as cuda:3.")]
+
+
+class RestartForm(msgspec.Struct):
+    """Whether a restart helps if nothing is changed, by the cause and by the attempts before this one."""
+
+    helps: Annotated[
+        str,
+        _doc(
+            "no: the code or its settings fail again. yes: it was chance. elsewhere: it is a host or a card. "
+            "after: something has to be freed or waited for first. unknown: none of these is sure."
+        ),
+    ]
+    because: Annotated[str, _doc("One sentence.")]
+    hosts: Annotated[List[str], _doc("To be left out, if helps is elsewhere; empty if they are not known.")]
+    cards: Annotated[List[CardForm], _doc("To be left out; the rest of their hosts can stay.")]
+    checkpoint: Annotated[str, _doc("What the next attempt goes on from; empty if no save is recorded.")]
+    attempts: Annotated[List[str], _doc("The runs and starts compared, oldest first, this one last.")]
+    facts: Annotated[Dict[str, Any], _doc("What the sentence names: because. " + _FACTS)]
+
+
 class ReportForm(msgspec.Struct):
     """What report --json prints."""
 
@@ -171,6 +198,7 @@ class ReportForm(msgspec.Struct):
     late: Annotated[Optional[LateForm], _doc("null if no rank is late, or if that cannot be told.")]
     waits: Annotated[List[WaitForm], _doc("By line, that with most time first, and by rank; DistributedDataParallel's own calls are not among them.")]
     remedies: Annotated[List[RemedyForm], _doc("Empty without DDP_PROBE_FIX.")]
+    restart: Annotated[Optional[RestartForm], _doc("null if nothing failed.")]
 
 
 def report_schema() -> Dict[str, Any]:
@@ -212,6 +240,22 @@ def form(diagnosis: Diagnosis) -> ReportForm:
         _late(diagnosis.run),
         list(_waits(diagnosis.run)),
         [RemedyForm(*each) for each in remedies.made(diagnosis.run)],
+        _restart(diagnosis),
+    )
+
+
+def _restart(diagnosis: Diagnosis) -> Optional[RestartForm]:
+    answer = advice(diagnosis)
+    if answer is None:
+        return None
+    return RestartForm(
+        answer.helps,
+        answer.because,
+        list(answer.hosts),
+        [CardForm(*card) for card in answer.cards],
+        answer.checkpoint,
+        list(answer.attempts),
+        _facts(because=answer.because),
     )
 
 
@@ -245,6 +289,7 @@ def _finding(finding: Finding) -> FindingForm:
         finding.confidence,
         finding.consequences,
         _facts(verdict=finding.verdict, remedy=finding.remedy),
+        finding.restart,
     )
 
 

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 import time
-from typing import Any, List, Sequence, Set, Tuple
+from typing import Any, Callable, List, Sequence, Set, Tuple
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading import find
@@ -22,7 +22,7 @@ _ALIVE = 5.0  # Seconds between two checks of processes, even if no file has cha
 _SETTLED = 10.0  # If all processes are gone and no file has grown for this many seconds, the job is over.
 
 
-def follow(paths: Sequence[str], form: str, strict: bool = False) -> int:
+def follow(paths: Sequence[str], form: str, code_of: Callable[[Diagnosis], int] = Diagnosis.exit_code) -> int:
     """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it, as for each command."""
     forms.refuse_to_follow(form)
     printer = _Printer(form)
@@ -39,7 +39,7 @@ def follow(paths: Sequence[str], form: str, strict: bool = False) -> int:
                 over = _over(diagnosis.run, began - grown)
                 printer.update(diagnosis, over)
                 if over:
-                    return diagnosis.exit_code(strict)
+                    return code_of(diagnosis)
                 del diagnosis  # Frees its memory before the next reading.
             time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
     finally:

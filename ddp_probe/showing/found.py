@@ -6,6 +6,7 @@ import shlex
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.restart import advice
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading import bundled, find
@@ -37,6 +38,9 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
     who = "  %s%s" % (say.text(named(finding.ranks)), hosts_of(finding, diagnosis.run, say)) if finding.ranks else ""
     yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
     yield from cause(finding, diagnosis, width, paths, say=say)
+    again = restart(finding, diagnosis)
+    if again is not None:
+        yield from paragraph(paths(again, say), width, 2)
     site = source.own_line(finding)
     shown = (site.file, site.line) if site is not None and source.of(site, diagnosis.run) is not None else None
     if finding.evidence:
@@ -93,6 +97,13 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     yield from _changes(finding, diagnosis.run, width, context, say)
     if finding.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)
+
+
+def restart(finding: Finding, diagnosis: Diagnosis) -> Optional[Text]:
+    """Return whether a restart helps; nothing for a warning, and for what stands beside the first error."""
+    first = next((each for each in diagnosis.findings if each.severity == ERROR), None)
+    answer = advice(diagnosis) if finding is first else None
+    return answer.because if answer is not None else None
 
 
 def _rule(finding: Finding) -> Optional[Rule]:

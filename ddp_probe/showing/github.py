@@ -12,7 +12,7 @@ from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Undecided
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import brief_form, safe, source
+from ddp_probe.showing import brief_form, found, safe, source
 from ddp_probe.showing.brief_form import questions
 from ddp_probe.showing.github_summary import append_summary
 from ddp_probe.wording.words import named
@@ -52,23 +52,25 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
 def _annotations(diagnosis: Diagnosis) -> Iterator[Annotation]:
     for finding in diagnosis.findings:
-        yield _of_finding(finding, diagnosis.run)
+        yield _of_finding(finding, diagnosis)
     if diagnosis.verdict == CLEAR:
         yield Annotation(_NOTICE, "ddp_probe", brief_form.clear(diagnosis))
     for reason in questions(diagnosis):
         yield _asked(reason, _NOTICE if diagnosis.verdict == FOUND else WARNING)
 
 
-def _of_finding(finding: Finding, run: Run) -> Annotation:
-    """Return a finding: its verdict, its line, and the change."""
+def _of_finding(finding: Finding, diagnosis: Diagnosis) -> Annotation:
+    """Return a finding: its verdict, its line, the change, and whether a restart helps."""
+    restart = found.restart(finding, diagnosis)
     title = "%s %s%s" % (finding.id, finding.slug, ", %s" % named(finding.ranks) if finding.ranks else "")
     site = source.own_line(finding)
     parts = [safe.line(finding.verdict, _LONGEST)]
     parts += ["At %s:%d." % (safe.line(site.file, _PATH), site.line)] if site is not None else []
     parts += ["What to change:", *(safe.line(line, _LONGEST) for line in _first(finding.remedy.split("\n")))]
     parts += ["Or, for one run without editing: DDP_PROBE_FIX=%s" % finding.fix] if finding.fix else []
+    parts += [safe.line(restart, _LONGEST)] if restart else []
     parts += ["More: python -m ddp_probe explain %s" % finding.id]
-    path = _in_checkout(site, run) if site is not None else ""
+    path = _in_checkout(site, diagnosis.run) if site is not None else ""
     return Annotation(finding.severity, title, "\n".join(parts), path, site.line if site is not None and path else 0)
 
 

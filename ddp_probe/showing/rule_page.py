@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, Dict, Iterator, Sequence
 
 from ddp_probe.judging.examples import Example
-from ddp_probe.judging.rule import ERROR, Rule
+from ddp_probe.judging.rule import AFTER, ELSEWHERE, ERROR, NO, UNKNOWN, YES, Rule
 from ddp_probe.shared import schema
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, paragraph, wrap
@@ -22,6 +22,13 @@ HUNDREDS: Dict[str, str] = {
     "DDP7": "models that differ between ranks",
     "DDP8": "versions, installations and environment",
 }
+RESTARTS: Dict[str, str] = {
+    NO: "no: the code or its settings fail again",
+    YES: "yes: it was chance",
+    ELSEWHERE: "elsewhere: it is this host or card",
+    AFTER: "after: something has to be freed or waited for first",
+    UNKNOWN: "unknown: the cause can be of several kinds",
+}
 
 
 def page(rule: Rule, examples: Sequence[Example], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
@@ -34,6 +41,7 @@ def page(rule: Rule, examples: Sequence[Example], width: int, say: Language = EN
     yield from _part(say("what to change"), say.of(rule, "remedy"), width)
     if rule.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % rule.fix, width, 2)
+    yield from _part(say("whether a restart helps"), say(RESTARTS[rule.restart]), width)
     yield from _part(say("cause"), rule.cause + ("" if rule.severity == ERROR else " (%s)" % say(rule.severity)), width)
     if rule.needs:
         yield from _part(say("events that prove it"), ", ".join(rule.needs), width)

@@ -7,6 +7,7 @@ import msgspec
 from ddp_probe.activation.targets import LAUNCH, PROGRAM
 from ddp_probe.judging import examples
 from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.rule import RESTARTS
 from ddp_probe.shared import accelerators, schema
 from docs_parts import declarations
 
@@ -92,6 +93,9 @@ def _rules() -> Iterator[str]:
             continue
         if not hasattr(module, "check") and not module.RULE.printed:
             yield "%s has neither a check nor printed texts. Write check(run), or printed=(Printed(…),) in RULE if words decide alone." % path
+        if module.RULE.restart not in RESTARTS:
+            words = ", ".join(RESTARTS)
+            yield "%s says restart=%r. Write one of %s, and why." % (path, module.RULE.restart, words)
         yield from _named(path, module.RULE, ids)
         yield from _examples(_stem(path).replace("_", "-"))
 

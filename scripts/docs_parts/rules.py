@@ -5,6 +5,7 @@ from typing import Dict, Iterator, Tuple
 from ddp_probe.judging.rule import Rule
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.showing.language import CHINESE, ENGLISH, Language
+from ddp_probe.showing.rule_page import RESTARTS
 from docs_parts.markdown import NOTE, anchor, prose
 
 _HEAD: Dict[str, Tuple[str, ...]] = {
@@ -31,6 +32,7 @@ _NAMES = {
     "symptom": "现象",
     "evidence": "判定依据",
     "what to change": "如何修改",
+    "does a restart help": "重启是否有用",
     "needs": "所需事件",
     "is superseded by": "优先级低于",
 }
@@ -69,5 +71,6 @@ def described(rule: Rule, say: Language) -> Iterator[Tuple[str, str]]:
     yield "symptom", say.of(rule, "symptom")
     yield "evidence", say.of(rule, "evidence")
     yield "what to change", say.of(rule, "remedy")
+    yield "does a restart help", say(RESTARTS[rule.restart])
     yield "needs", ", ".join("`%s`" % name for name in rule.needs)
     yield "is superseded by", ", ".join("`%s`" % name for name in rule.yields_to)

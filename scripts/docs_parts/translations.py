@@ -148,6 +148,7 @@ def _tables() -> Set[str]:
     degrees = {rule.HIGH, rule.MEDIUM, rule.LOW, rule.WARNING}
     return {
         *rule_page.HUNDREDS.values(),
+        *rule_page.RESTARTS.values(),
         *checks.HUNDREDS.values(),
         *phases,
         *_ENDS,

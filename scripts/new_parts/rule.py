@@ -28,6 +28,7 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure.",
     evidence="What in the logs proves it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
+    restart="unknown",  # Or no, yes, elsewhere, after; and why: what stays, or changes by itself.
     needs=("checkpoint.save",),
 )
 
@@ -59,6 +60,7 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure: 'RuntimeError: %(name)s'.",
     evidence="Which words prove it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
+    restart="unknown",  # Or no, yes, elsewhere, after; and why: what stays, or changes by itself.
     needs=("process.end",),
     printed=(Printed(r"RuntimeError: %(name)s"),),
 )

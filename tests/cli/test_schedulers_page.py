@@ -9,18 +9,22 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import pytest
 import yaml
+from ports import free_port
+from restarts.attempt_files import BROKEN, NOON, Launch
 
-from ddp_probe.cli import doctor
+from ddp_probe.cli import doctor, report
 from ddp_probe.judging.causes import GROUPS
 from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.showing import exit_codes
 
 REPO = Path(__file__).resolve().parent.parent.parent
 RECORDED = REPO / "tests" / "recorded" / "new"
 FOUND, CLEAR, KILLED, DISK = "03_submodule_left_behind", "00_healthy_ddp", "12_killed_by_sigkill", "06_disk_full_while_saving"
+TAKEN = "10_launch_on_taken_port"
 _BLOCKS = re.findall(r"```(bash|yaml)\n(.*?)```", (REPO / "docs" / "schedulers.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -56,7 +60,7 @@ def shell(tmp_path: Path, clean_env: Callable[..., Dict[str, str]]) -> Shell:
             (programs / name).write_text('#!/bin/sh\necho "%s $*" >> %s\nexit %d\n' % (name, shlex.quote(str(calls)), code), encoding="utf-8")
             (programs / name).chmod(0o755)
         env = clean_env(PATH="%s:%s" % (programs, os.environ["PATH"]), DDP_PROBE_DIR=str(runs), **extra)
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
         return Done(done.returncode, done.stdout, done.stderr, calls.read_text(encoding="utf-8").splitlines())
 
     return run
@@ -183,3 +187,109 @@ def test_the_codes_on_the_page_are_those_of_the_commands() -> None:
     rows = {int(code): verdict for code, verdict in re.findall(r"^\| (\d) \| (\w+):", page, re.MULTILINE)}
     assert {rows[code]: code for code in rows if code != 2} == doctor.CODES
     assert json.dumps(sorted(rows)) == "[0, 1, 2, 3]"
+
+
+def _torchrun(tmp_path: Path, *codes: int) -> None:
+    """Write a stand-in that ends with one code after the other."""
+    (tmp_path / "codes").write_text("".join("%d\n" % code for code in codes), encoding="utf-8")
+    program = tmp_path / "programs" / "torchrun"
+    lines = ("echo torchrun >> calls", "code=$(head -n 1 codes)", "sed -i 1d codes", 'exit "$code"')
+    program.write_text("#!/bin/sh\n%s\n" % "\n".join(lines), encoding="utf-8")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("job", "ends", "code", "starts"),
+    [
+        (TAKEN, (1, 1, 0), 0, 3),
+        ("", (1, 1, 1), 3, 2),
+        (FOUND, (1, 0), 1, 1),
+        (DISK, (1, 0), 1, 1),
+        (CLEAR, (0,), 0, 1),
+    ],
+    ids=["yes", "unknown", "no", "after", "well"],
+)
+def test_a_loop_starts_again_what_failed_by_chance(
+    shell: Shell, runs: Any, tmp_path: Path, job: str, ends: Tuple[int, ...], code: int, starts: int
+) -> None:
+    """The loop of the page goes on after chance, once more if nothing is known, and otherwise ends."""
+    _torchrun(tmp_path, *ends)
+    done = shell(_block("bash", "until torchrun"), {}, runs(job), PAUSE="0")
+    assert (done.code, done.called, done.err) == (code, ["torchrun"] * starts, "")
+
+
+def test_a_loop_ends_a_real_job_that_fails_in_its_code(shell: Shell, tmp_path: Path) -> None:
+    """The loop of the page, around a real torchrun, ends after one start of a job whose code raises."""
+    shutil.copy(str(REPO / "tests" / "restarts" / "train.py"), str(tmp_path))
+    program = tmp_path / "programs" / "torchrun"
+    launch = "exec python -m torch.distributed.run --nproc_per_node=1 --master_port=%d train.py" % free_port()
+    program.write_text("#!/bin/sh\necho torchrun >> calls\n%s\n" % launch, encoding="utf-8")
+    program.chmod(0o755)
+    path = "%s:%s" % (REPO / "sitecustomize_templates", REPO)
+    job = json.dumps({"does": "raises", "at": 2})
+    done = shell(_block("bash", "until torchrun"), {}, tmp_path / "runs", PYTHONPATH=path, JOB=job, PAUSE="0")
+    assert (done.code, done.called) == (1, ["torchrun"])
+    assert "loss is nan" in done.out
+
+
+@pytest.mark.parametrize(("job", "code"), [(TAKEN, 10), (FOUND, 13)])
+def test_after_its_own_restarts_a_launch_gives_advice(shell: Shell, runs: Any, job: str, code: int) -> None:
+    """The lines after torchrun's own restarts end with the code of the advice."""
+    done = shell(_block("bash", "--max-restarts"), {"torchrun": 1}, runs(job))
+    assert (done.code, done.called) == (code, ["torchrun --max-restarts=3 --nproc_per_node=8 train.py"])
+
+
+@pytest.mark.parametrize(
+    ("job", "restarts", "called"),
+    [
+        (TAKEN, "3", ["scontrol requeue 7"]),
+        ("", "0", ["scontrol requeue 7"]),
+        ("", "1", []),
+        (FOUND, "0", []),
+        (DISK, "0", []),
+    ],
+    ids=["yes", "unknown", "unknown again", "no", "after"],
+)
+def test_a_job_of_slurm_requeues_what_failed_by_chance(
+    shell: Shell,
+    runs: Any,
+    job: str,
+    restarts: str,
+    called: List[str],
+) -> None:
+    """The job script requeues chance each time and an unknown cause once, and leaves the rest to a person."""
+    runs(job, "ddp_probe_runs")
+    script = _block("bash", "sbatch --exclude")
+    variables = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": restarts}
+    done = shell(script, {"srun": 5, "scontrol": 0, "sbatch": 0}, Path("elsewhere"), **variables)
+    assert (done.code, done.called) == (1, ["srun python train.py", *called])
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the lines of the page need jq")
+def test_a_job_of_slurm_leaves_a_host_out(shell: Shell, tmp_path: Path) -> None:
+    """If one host's card is broken, the job script submits the job again without that host."""
+    Launch(tmp_path / "ddp_probe_runs", NOON, ("node1", "node7")).rank(0).rank(1, failure=BROKEN)
+    script = _block("bash", "sbatch --exclude")
+    done = shell(script, {"srun": 5, "scontrol": 0, "sbatch": 0}, Path("elsewhere"), SLURM_JOB_ID="7")
+    assert done.called == ["srun python train.py", "sbatch --exclude=node7 job.sh"]
+
+
+def test_a_policy_of_kubernetes_has_each_code_once() -> None:
+    """The rules of the page have an action for every code of the advice, and the JobSet ends with them."""
+    rules = yaml.safe_load(_block("yaml", "values: [2, 3, 10, 11]"))["podFailurePolicy"]["rules"]
+    actions: Dict[int, str] = {}
+    for rule in rules:
+        actions.update(dict.fromkeys(rule["onExitCodes"]["values"], rule["action"]))
+    assert sorted(actions) == [2, 3, 10, 11, 12, 13]
+    assert {code for code, action in actions.items() if action == "FailJob"} == {12, 13}
+    job_set = yaml.safe_load(_block("yaml", "FailJobSet"))["failurePolicy"]
+    assert job_set["rules"] == [{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]
+
+
+def test_the_codes_of_the_advice_are_on_the_page() -> None:
+    """The second table of the page has the codes of --exit-by restart, and its help has them as well."""
+    page = (REPO / "docs" / "schedulers.md").read_text(encoding="utf-8")
+    codes = set(map(int, re.findall(r"^\| `(\d+)` \|", page, re.MULTILINE)))
+    assert codes == {0, 2, *exit_codes.OF_RESTART.values()}
+    of_help = str(report.__doc__).partition("--exit-by")[2]
+    assert set(map(int, re.findall(r"^ +(\d+)  ", of_help, re.MULTILINE))) == codes

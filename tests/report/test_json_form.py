@@ -34,7 +34,21 @@ def test_what_others_rely_on_is_there(made: Diagnosis) -> None:
     finding = found["findings"][0]
     assert (finding["id"], finding["slug"], finding["cause"]) == ("DDP104", "submodule-left-behind", "mixed_cpu_cuda_params")
     assert (finding["severity"], finding["ranks"], finding["confidence"], finding["fix"]) == ("error", [0, 1], "high", "move-model")
-    assert set(finding) == {"id", "slug", "cause", "severity", "ranks", "verdict", "evidence", "remedy", "fix", "confidence", "consequences", "facts"}
+    assert set(finding) == {
+        "id",
+        "slug",
+        "cause",
+        "severity",
+        "ranks",
+        "verdict",
+        "evidence",
+        "remedy",
+        "fix",
+        "confidence",
+        "consequences",
+        "facts",
+        "restart",
+    }
     evidence = finding["evidence"][0]
     assert (evidence["line"], evidence["text"]) == (8, "parameters on cpu, gcu:0")
     assert evidence["file"] == made.run.inventory.files[1]
@@ -94,7 +108,7 @@ def test_the_schema_promises_every_key() -> None:
     schema = as_json.report_schema()
     assert schema == as_json.report_schema()
     own = [node for node in _objects(schema) if node.get("title") != "Site"]
-    assert len(own) == 9
+    assert len(own) == 11
     assert all(set(node["required"]) == set(node["properties"]) for node in own)
 
 

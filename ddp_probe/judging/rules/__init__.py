@@ -9,7 +9,7 @@ import os
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Tuple
 
-from ddp_probe.judging.rule import Rule
+from ddp_probe.judging.rule import RESTARTS, Rule
 from ddp_probe.shared.regular_files import open_text
 
 RETIRED: Dict[str, str] = {}  # id to slug
@@ -33,7 +33,17 @@ def _names() -> List[str]:
 
 
 def _load(name: str) -> Any:
-    return importlib.import_module("%s.%s" % (__name__, name))
+    module = importlib.import_module("%s.%s" % (__name__, name))
+    checked(rule_of(module))
+    return module
+
+
+def checked(rule: Rule) -> Rule:
+    """Return a rule that says whether a restart helps; refuse any other."""
+    for word in (rule.restart, *(printed.restart or rule.restart for printed in rule.printed)):
+        if word not in RESTARTS:
+            raise ValueError("%s: restart=%r" % (rule.slug, word))  # RESTARTS has the words that are known.
+    return rule
 
 
 def _source(name: str) -> str:

@@ -20,6 +20,7 @@ RULE = Rule(
         "gloo in torch 2 does this after a collective right before the exit."
     ),
     remedy="End the program with torch.distributed.barrier() and torch.distributed.destroy_process_group() on all ranks.",
+    restart="no",  # The program ends in the same way again.
     needs=("process.end", "launcher.child"),
     severity=WARNING,
 )

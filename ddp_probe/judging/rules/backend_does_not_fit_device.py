@@ -20,6 +20,7 @@ RULE = Rule(
         "Create the group with the backend of these cards (%s, nccl for cuda) after importing its plugin; or use 'cpu:gloo,cuda:nccl' if you "
         "need both." % FITTING
     ),
+    restart="no",  # The backend is chosen in the code.
     needs=("dist.init_process_group",),
     printed=(
         Printed(

@@ -27,6 +27,7 @@ RULE = Rule(
         "Ask for a backend that this torch has: gloo on a CPU run. For an accelerator, first import its plugin, which registers its backend (import "
         "torch_gcu for eccl, torch_npu for hccl), or install a torch built with it."
     ),
+    restart="no",  # This torch stays as it was built.
     needs=("dist.init_process_group",),
     fix="backend",
     printed=(

@@ -32,6 +32,7 @@ RULE = Rule(
         "Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). "
         "to() does not move a plain tensor attribute."
     ),
+    restart="no",  # The same lines leave the buffer behind again.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -28,6 +28,7 @@ RULE = Rule(
         "Give the buffer the same shape on all ranks, or keep it out of the module: use register_buffer for what is the same everywhere, and "
         "an attribute for what differs by rank."
     ),
+    restart="no",  # The code gives the buffer its shape.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -20,6 +20,7 @@ RULE = Rule(
         "Give DistributedDataParallel broadcast_buffers=False; or use SyncBatchNorm; or call the model once per step with both inputs "
         "(torch.cat), so that there is one forward before each backward."
     ),
+    restart="no",  # The model is called twice in each step.
     needs=("process.end",),
     printed=(
         Printed(

@@ -42,6 +42,7 @@ RULE = Rule(
         "calls show it, or the job's source. The two arms of one 'if' are not, nor a root and the others, nor join()."
     ),
     remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
+    restart="no",  # The ranks make the same calls again.
 )
 
 

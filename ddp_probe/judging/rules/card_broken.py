@@ -19,6 +19,7 @@ RULE = Rule(
         "have it replaced if it happens again. Until then start without it: name the other cards in CUDA_VISIBLE_DEVICES, and start one rank "
         "fewer."
     ),
+    restart="elsewhere",  # The card or its link stays broken until its host's owner acts.
     needs=("process.end",),
     printed=(
         Printed(

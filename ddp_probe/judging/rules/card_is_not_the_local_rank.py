@@ -28,6 +28,7 @@ RULE = Rule(
         "If each process is bound to one card, use card 0: set_device(0). Otherwise use set_device(int(os.environ['LOCAL_RANK'])), never RANK. "
         "Do not bind twice: either the scheduler or the program chooses."
     ),
+    restart="no",  # The number is computed in the code.
     needs=("device.set", "process.start"),
     printed=(
         Printed(card_use.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),

@@ -28,6 +28,7 @@ RULE = Rule(
         "Take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), then set_device(local_rank) and model.to(torch.device(type, "
         "local_rank)). Do not write 'cuda:0', .cuda(0) or device_ids=[0]."
     ),
+    restart="no",  # The number stands in the code.
     needs=("ddp.init", "device.set", "module.move"),
     printed=(
         Printed(

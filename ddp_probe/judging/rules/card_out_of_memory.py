@@ -15,6 +15,7 @@ RULE = Rule(
     evidence="The allocator's message. It does not say which of the job's tensors fill the card.",
     remedy="Lower the batch size per card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
     "If it fails on one rank only, compare what else runs on that card (nvidia-smi) and how long that rank's samples are.",
+    restart="no",  # The same batch and model need the same memory again.
     needs=("process.end",),
     printed=(
         Printed(

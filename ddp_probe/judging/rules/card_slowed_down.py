@@ -34,6 +34,7 @@ RULE = Rule(
         "or replace it. Until then leave it out: name the other cards in CUDA_VISIBLE_DEVICES (or the accelerator's own variable), and start "
         "one rank fewer."
     ),
+    restart="elsewhere",  # Heat, power and memory errors belong to this card.
     needs=("cards.state",),
     severity=WARNING,
 )

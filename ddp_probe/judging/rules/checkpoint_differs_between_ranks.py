@@ -26,6 +26,7 @@ RULE = Rule(
         "Let all ranks load after the same save: call torch.distributed.barrier() on all ranks after the save and before the load, or load on "
         "rank 0 and broadcast the weights."
     ),
+    restart="unknown",  # Ranks that load too soon, or hosts with folders of their own.
     needs=("checkpoint.load",),
     severity=WARNING,
 )

@@ -29,6 +29,7 @@ RULE = Rule(
     evidence="The exception names the parameters and both shapes.",
     remedy="Build the model with the configuration that the checkpoint was trained with, or leave out the layers that differ: "
     "call state.pop(name) for each of them, then load_state_dict(state, strict=False).",
+    restart="no",  # The file and the model stay as they are.
     needs=("process.end",),
     printed=(
         Printed(

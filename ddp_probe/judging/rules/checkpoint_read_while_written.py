@@ -24,6 +24,7 @@ RULE = Rule(
     ),
     evidence="A save and a load of one file overlap in time, or the file's size or time changed during the load.",
     remedy="Let the other ranks wait until the file is written: call torch.distributed.barrier() on all ranks after the save and before the load.",
+    restart="after",  # Once the file is whole it can be read; nothing makes the ranks wait for it.
     needs=("checkpoint.load",),
     fix="settled-load",
 )

@@ -21,6 +21,7 @@ RULE = Rule(
     remedy=(
         "Load an older checkpoint, or write this one again. Write each checkpoint to a temporary name and rename it with os.replace(temporary, path)."
     ),
+    restart="after",  # Another checkpoint, or the same one whole, has to be there first.
     needs=("checkpoint.load",),
     printed=(
         Printed(

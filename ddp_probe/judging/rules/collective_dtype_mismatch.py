@@ -19,6 +19,7 @@ RULE = Rule(
         "Give the tensor the same type on all ranks, even if a rank has nothing to send: torch.tensor(value, dtype=torch.float32, device=…); "
         "torch.tensor(0) is int64, torch.tensor(0.0) is float32."
     ),
+    restart="no",  # The types are chosen in the code.
     needs=("process.end",),
     printed=(
         Printed(

@@ -18,6 +18,7 @@ RULE = Rule(
     symptom="The job hangs, or one rank stays behind: its call is under 'if rank == 0', in a logging hook, or after a loop that it left early.",
     evidence="The ledgers: one rank, or a few, are in a collective; most ranks of the group have not begun it and are in no collective before it.",
     remedy="Move the collective out of the branch: all ranks call it, and only one rank prints or writes the result.",
+    restart="no",  # The branch stands in the code.
 )
 
 

@@ -21,6 +21,7 @@ RULE = Rule(
     ),
     remedy="Move the collective out of the branch: all ranks call it, and only rank 0 prints or writes the result. "
     "state_dict() of sharded models, reduce_mean in a logging hook, barrier() and SyncBatchNorm in evaluation are collectives too.",
+    restart="no",  # The branch stands in the code.
     needs=("process.end",),
     printed=(
         Printed(

@@ -47,6 +47,7 @@ RULE = Rule(
         "differs from the majority is named."
     ),
     remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
+    restart="no",  # The ranks make the same calls again.
 )
 
 

@@ -27,6 +27,7 @@ RULE = Rule(
         "Let all ranks call the same collectives in the same order before the wrap: look for one that is under 'if rank == 0', asynchronous, "
         "or in a thread."
     ),
+    restart="no",  # The same rank calls the same collective again.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -19,6 +19,7 @@ RULE = Rule(
         "Move the tensor to this rank's card first: tensor = tensor.to(device). If you need collectives on both, use "
         "init_process_group('cpu:gloo,cuda:nccl')."
     ),
+    restart="no",  # The same call gets the same tensor again.
     printed=(
         Printed(wrap_calls.CPU_TENSOR, unless=_OF_DDP),
         Printed(r"input and output elements have to be cuda dense Tensors"),

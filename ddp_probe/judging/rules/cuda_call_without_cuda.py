@@ -29,6 +29,7 @@ RULE = Rule(
         "Ask for the device that exists: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), "
         "or the accelerator's own type; .to(device) in place of .cuda()."
     ),
+    restart="no",  # The code asks for CUDA whatever the host has.
     needs=("module.move", "device.set"),
     fix="set-device",
     printed=(Printed(NO_CUDA, unless=IN_INIT_DIST),),

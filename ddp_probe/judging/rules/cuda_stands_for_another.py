@@ -36,6 +36,7 @@ RULE = Rule(
         "Look for the vendor's module before CUDA (if importlib.util.find_spec('torch_npu') …), and use the vendor's backend and device type in "
         "place of 'nccl' and 'cuda' in code that the shim does not cover."
     ),
+    restart="no",  # The same code takes the plugin for CUDA again.
     needs=("process.start",),
     printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call needs something that only CUDA has."),),
     yields_to=("init-failure-swallowed",),

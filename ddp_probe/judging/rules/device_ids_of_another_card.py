@@ -23,6 +23,7 @@ RULE = Rule(
         "Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); "
         "or leave device_ids out."
     ),
+    restart="no",  # Both numbers stand in the code.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -34,6 +34,7 @@ RULE = Rule(
         "Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', "
         "device_ids=None), explicitly, because without it device_ids becomes [LOCAL_RANK]."
     ),
+    restart="no",  # The argument stands in the code.
     needs=("ddp.init",),
     fix="device-ids",
     printed=(

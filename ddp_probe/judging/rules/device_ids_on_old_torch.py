@@ -22,6 +22,7 @@ RULE = Rule(
         "torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
     ),
     remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
+    restart="no",  # The argument and this version of torch stay.
     needs=("ddp.init",),
     fix="device-ids",
     printed=(

@@ -21,6 +21,7 @@ RULE = Rule(
         "set_device(local_rank) first in each rank. In DataLoader workers, create no tensors on the device, or set "
         "multiprocessing_context='spawn'."
     ),
+    restart="no",  # The order of the calls stands in the code.
     printed=(
         Printed(
             r"Cannot re-initialize (?P<kind>CUDA|%s) in forked subprocess" % CARDS,  # torch's words, which the plugins took over.

@@ -24,6 +24,7 @@ RULE = Rule(
     ),
     evidence="The exception of the save, and the size that the file reached.",
     remedy=("Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the partial file."),
+    restart="after",  # Space has to be freed first.
     needs=("checkpoint.save",),
     fix="atomic-save",
     printed=(

@@ -18,6 +18,7 @@ RULE = Rule(
         "update the driver, or install a torch built for an older runtime. In a container, also look for a compat folder on LD_LIBRARY_PATH. "
         "After a driver update on a running host, reboot it."
     ),
+    restart="elsewhere",  # The driver is the host's; a host with a driver that fits runs the job.
     needs=("process.start",),
     printed=(
         Printed(

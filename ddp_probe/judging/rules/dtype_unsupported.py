@@ -13,6 +13,7 @@ RULE = Rule(
         "Use float32 there (model.float(), no fp16 or bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), "
         "or use a device or a torch that supports the type: CPU builds of torch 2.x multiply float16."
     ),
+    restart="no",  # The configuration asks for that type again.
     printed=(
         Printed(r"unsupported scalarType (?P<kind>\w+) on (?P<device>\w+)", says="{device} does not support the type {kind}."),
         Printed(

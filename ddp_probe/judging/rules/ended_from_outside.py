@@ -37,6 +37,7 @@ RULE = Rule(
     "had failed before. What ranks do after the signal is not treated as the cause.",
     remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. If "
     "the job hung, look at the ranks that were elsewhere.",
+    restart="unknown",  # A preemption, or a person who saw that something was wrong.
     needs=("launcher.signal",),
     printed=(
         Printed(
@@ -57,14 +58,21 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"CANCELLED AT \S+ DUE TO (?P<why>TIME LIMIT|PREEMPTION|JOB REQUEUE)|\bPREEMPTED\b[^\n]*slurm",
+            r"CANCELLED AT \S+ DUE TO (?P<why>TIME LIMIT)",
             says="SLURM ended the job: {why}.",
             ranks=False,
+        ),
+        Printed(
+            r"CANCELLED AT \S+ DUE TO (?P<why>PREEMPTION|JOB REQUEUE)|\bPREEMPTED\b[^\n]*slurm",
+            says="SLURM ended the job: {why}.",
+            ranks=False,
+            restart="yes",  # Another job had the right of way. A time limit may have ended a hang.
         ),
         Printed(
             r"\bPreempted by (?:(?:a )?pod\b|[\w.-]+/[\w.-]+)[^\n]{0,80}on node \S+",
             says="Kubernetes evicted the pod from its node in favour of one with a higher priority.",
             ranks=False,
+            restart="yes",  # As with SLURM.
         ),
         Printed(
             r"slurmstepd: error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ \*\*\*",

@@ -45,6 +45,7 @@ RULE = Rule(
         "Set the variable in one place for all ranks (the launch command or the job script), and remove it from login scripts (~/.bashrc, "
         "/etc/profile.d, the container's image)."
     ),
+    restart="no",  # The variable is set in the same places again.
     needs=("process.start",),
     printed=(
         # Another rank waits in what torch calls without it: that one lacks the variable.

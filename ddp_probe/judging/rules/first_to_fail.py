@@ -28,6 +28,7 @@ RULE = Rule(
     symptom="Different tracebacks on different ranks; most of them report a closed connection.",
     evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks; or the one rank without a last line.",
     remedy="Fix the exception of the rank that failed first; the others are its consequences. Find out what ended a rank without a last line.",
+    restart="unknown",  # Why the rank failed is not known.
     needs=("process.end",),
     printed=(
         Printed(

@@ -37,6 +37,7 @@ RULE = Rule(
     remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, and call torch.distributed.barrier() before the "
     "others use it. A name that contains the time differs on each rank: broadcast it. Without a shared disk, the first rank of each node "
     "must make the folder.",
+    restart="unknown",  # Code that makes it on one rank, or a host that lacks the mount.
     needs=("process.end",),
     printed=(
         Printed(

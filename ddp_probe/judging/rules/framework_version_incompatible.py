@@ -143,6 +143,7 @@ RULE = Rule(
         "Install the version that the code was written for, or change the call to one that this version has. For OpenMMLab, take mmcv, "
         "mmengine and torch from the same row of its compatibility table."
     ),
+    restart="no",  # Code and version stay.
     needs=("process.end", "process.start"),
     printed=(
         Printed(

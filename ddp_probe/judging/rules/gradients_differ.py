@@ -17,6 +17,7 @@ RULE = Rule(
         "--ddp-backend=legacy_ddp (no_c10d in old versions), which exchanges the gradients of models whose parameters are not all used in each step. "
         "Then use cards of one kind."
     ),
+    restart="unknown",  # Parameters or batches that are left out, or a card that computes wrongly.
     needs=("process.end",),
     printed=(
         Printed(

@@ -21,6 +21,7 @@ RULE = Rule(
     symptom="The job hangs, and each rank is in a collective that others of its group have not reached, because they wait in another group.",
     evidence="The ledgers: who waits in which group, and for whom; followed from rank to rank, this leads back to the first one.",
     remedy="Let all ranks use their groups in the same order, for example sorted by their ranks.",
+    restart="no",  # The order of the calls stands in the code.
 )
 
 

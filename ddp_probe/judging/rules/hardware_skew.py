@@ -24,6 +24,7 @@ RULE = Rule(
         "Run the job on hosts of one kind. If a host shows fewer cards than it has, check it with the vendor's tool (nvidia-smi, npu-smi info, "
         "efsmi) and check its container's device list."
     ),
+    restart="elsewhere",  # The hosts keep their cards; hosts of one kind run the job.
     needs=("process.start", "ddp.init"),
     printed=(
         Printed(

@@ -23,6 +23,7 @@ RULE = Rule(
         "Use less memory in each rank: fewer DataLoader workers, persistent_workers=False, no copy of the data or of the checkpoint per rank "
         "(mmap=True). Or give the container more: docker run --memory and --shm-size=16g, --mem of Slurm."
     ),
+    restart="after",  # What fills the memory has to go first.
     needs=("device.state",),
     severity=WARNING,
     yields_to=("host-out-of-memory",),

@@ -115,6 +115,7 @@ RULE = Rule(
     "fewer DataLoader workers, "
     "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
     "or ask the scheduler for more memory.",
+    restart="after",  # Memory has to be freed or asked for; until then it ends in the same way.
     needs=("process.end", "device.state", "launcher.child"),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory", "shared-memory-too-small"),

@@ -28,6 +28,7 @@ RULE = Rule(
     remedy="If there is no CUDA, make the process group yourself: torch.distributed.init_process_group('gloo') on a CPU run, otherwise the "
     "vendor's backend after the vendor's set_device. Do this before you build a Runner, which uses an existing group, or instead of a bare "
     "init_dist. Under SLURM and MPI first set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as init_dist does.",
+    restart="no",  # init_dist takes the same branch on every host without CUDA.
     needs=("mmengine.init_dist",),
     fix="set-device",
     printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),

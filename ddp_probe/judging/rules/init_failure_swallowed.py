@@ -150,6 +150,7 @@ RULE = Rule(
         "If WORLD_SIZE is more than 1, do not catch the exception: remove the try/except around init_process_group and set_device, "
         "or add a raise to it. Then fix what the exception says."
     ),
+    restart="unknown",  # The exception that was caught decides, and it can be of any kind.
     needs=("dist.init_process_group", "device.set"),
     printed=(
         Printed(

@@ -24,6 +24,7 @@ RULE = Rule(
         "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that "
         "creates the group."
     ),
+    restart="no",  # The second call stands in the code.
     needs=("dist.init_process_group",),
     printed=(Printed(r"trying to initialize the default process group twice"),),
 )

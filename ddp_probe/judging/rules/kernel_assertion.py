@@ -13,6 +13,7 @@ RULE = Rule(
         "Check the labels against the number of classes, and indices against the size of the embedding. Run that batch on the CPU, or with "
         "CUDA_LAUNCH_BLOCKING=1, to see the line that started the kernel. The errors of NCCL and of other ranks follow from it."
     ),
+    restart="no",  # The same value comes from the same data.
     needs=("process.end",),
     printed=(
         Printed(

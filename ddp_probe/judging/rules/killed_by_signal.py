@@ -33,6 +33,7 @@ RULE = Rule(
     evidence="The launcher's report on its processes, and a rank's file without a last line.",
     remedy="SIGKILL: look for the kernel's out-of-memory killer (dmesg -T | grep -i oom; memory.max of the container) and use less memory there. "
     "SIGSEGV: run it with PYTHONFAULTHANDLER=1. SIGBUS: enlarge /dev/shm.",
+    restart="unknown",  # A crash of the code, lack of memory, or a kill from outside.
     needs=("launcher.child",),
     printed=(
         Printed(
@@ -87,6 +88,7 @@ RULE = Rule(
             r"slurmstepd: error: \*\*\* (?:JOB|STEP) [\d.]+ ON [\w.-]+ CANCELLED AT \S+ DUE TO NODE FAILURE|srun: error: Node failure on \S+",
             says="SLURM lost a node of the job.",
             ranks=False,
+            restart="yes",  # SLURM takes another node in its place.
         ),
         Printed(
             r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*",

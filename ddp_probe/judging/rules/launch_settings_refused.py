@@ -18,6 +18,7 @@ RULE = Rule(
         "Correct the setting named in that line, on each host. torchrun: --rdzv_endpoint=HOST:PORT with a port from 1 to 65535, or --master_addr and "
         "--master_port with --node_rank. DeepSpeed: a host file with one line 'HOST slots=N' for each host."
     ),
+    restart="no",  # The launcher reads the same settings again.
     needs=("launcher.start",),
     printed=(
         # torchrun: the endpoint, and what the static rendezvous needs; the words differ between torch 1.9 and 2.x in - and _ alone.

@@ -30,6 +30,7 @@ RULE = Rule(
         "mmengine's runner has launcher='none', and no rank called init_process_group."
     ),
     remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
+    restart="no",  # The same command starts the same processes.
     needs=("process.start", "mmengine.wrap_model"),
     printed=(
         Printed(

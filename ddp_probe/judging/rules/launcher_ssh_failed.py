@@ -15,6 +15,7 @@ RULE = Rule(
         "Make ssh HOST true work from the launching host without a prompt: ssh-copy-id, a name that resolves, the port of sshd, known_hosts. "
         "On one host leave the hostfile out. Or start torchrun on each host by hand, or by the scheduler."
     ),
+    restart="unknown",  # ssh that was never set up, or a host that is down.
     needs=("launcher.start",),
     printed=(
         Printed(r"host=(?P<host>[\w.:-]+) was not reachable via ssh", says="The launcher does not reach {host} by ssh.", ranks=False),

@@ -34,6 +34,7 @@ RULE = Rule(
         "Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; "
         "or run without distribution (launcher='none')."
     ),
+    restart="no",  # The same command sets the same variables.
     needs=("dist.init_process_group", "process.start"),
     fix="rendezvous",
     printed=(

@@ -39,6 +39,7 @@ RULE = Rule(
         "Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True). If one rank decides to stop, "
         "broadcast the decision (torch.distributed.broadcast of a flag), and stop all ranks in the same step."
     ),
+    restart="no",  # The rank has the same reason to leave again.
     needs=("process.end",),
     needs_all=True,
 )

@@ -31,6 +31,7 @@ RULE = Rule(
         "which does not pass it, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', "
         "type=int, default=int(os.environ.get('LOCAL_RANK', 0)))."
     ),
+    restart="no",  # The program takes no such argument the next time.
     needs=("process.start", "launcher.child"),
     printed=(
         Printed(

@@ -23,6 +23,7 @@ RULE = Rule(
     symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False', or several processes hold memory on card 0.",
     evidence="The devices in the file, and a load without map_location.",
     remedy="Load to the CPU and move afterwards: torch.load(path, map_location='cpu').",
+    restart="no",  # The same line loads onto the same device.
     needs=("checkpoint.load",),
     fix="map-location",
     printed=(

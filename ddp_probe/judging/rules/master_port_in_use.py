@@ -31,6 +31,7 @@ RULE = Rule(
         "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), which "
         "picks one; or end the process that uses it: ss -ltnp | grep <port>."
     ),
+    restart="yes",  # Who held the port lets it go, or another port is drawn.
     needs=("dist.init_process_group", "launcher.agent"),
     printed=(
         Printed(

@@ -20,6 +20,7 @@ RULE = Rule(
         "then listens at a free port that the system has chosen, and the others ask for port 0."
     ),
     remedy="Name one free port for all ranks: torchrun --master_port=29500; on one host --standalone.",
+    restart="no",  # The port is in the command or in the environment.
     needs=("dist.init_process_group",),
 )
 

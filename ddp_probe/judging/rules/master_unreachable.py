@@ -36,6 +36,7 @@ RULE = Rule(
         "Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); "
         "start rank 0; open the port in the firewall (nc -zv <address> <port>)."
     ),
+    restart="unknown",  # A wrong address stays wrong; a master that was late or lost does not.
     needs=("dist.init_process_group",),
     printed=(
         Printed(

@@ -33,6 +33,7 @@ RULE = Rule(
         "again in each epoch, a cache in the data set. Compare torch's snapshots of two steps (torch.cuda.memory._snapshot()), "
         "or on the host tracemalloc's."
     ),
+    restart="no",  # It grows again; a restart only begins from the bottom.
     needs=("device.state",),
     severity=WARNING,
 )

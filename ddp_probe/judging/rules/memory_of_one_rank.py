@@ -28,6 +28,7 @@ RULE = Rule(
         "outputs with their graph (detach(), torch.no_grad()), a larger share of the data, a second copy of the model (an EMA). Do it on the CPU, "
         "or free it before training goes on."
     ),
+    restart="no",  # The line that keeps the memory runs again.
     needs=("device.state", "ddp.init"),
     severity=WARNING,
     yields_to=("memory-on-another-card", "set-device-missing", "card-number-fixed", "map-location-missing"),

@@ -26,6 +26,7 @@ RULE = Rule(
         "init_process_group and before the first load. Load checkpoints with map_location='cpu', since torch.load puts tensors back on the card "
         "that they were saved from."
     ),
+    restart="no",  # The same line touches the other card again.
     needs=("device.state",),
     yields_to=("set-device-missing", "card-number-fixed", "map-location-missing"),
 )

@@ -18,6 +18,7 @@ RULE = Rule(
         "Install torch and what was compiled against it (torchvision, mmcv, the vendor's plugin, NCCL) together in one empty environment; "
         "remove other installations from PYTHONPATH and LD_LIBRARY_PATH; start outside the source folder of torch."
     ),
+    restart="no",  # The environment stays mixed.
     needs=("process.end",),
     printed=(
         Printed(

@@ -29,6 +29,7 @@ RULE = Rule(
         "Before the Runner is made, and after the accelerator's plugin is imported: import mmengine.device.utils; mmengine.device.utils.DEVICE = "
         "'gcu' (the accelerator's name in torch)."
     ),
+    restart="no",  # get_device() answers the same again.
     needs=("mmengine.wrap_model", "ddp.init"),
     fix="mmengine-device",
     printed=(

@@ -24,6 +24,7 @@ RULE = Rule(
         "Build the model from the same values on all ranks: look for rank, for data read on this rank, and for random choices in the code that "
         "builds it."
     ),
+    restart="no",  # The code builds the models.
     needs=("ddp.init",),
     printed=(
         Printed(

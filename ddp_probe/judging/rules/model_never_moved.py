@@ -26,6 +26,7 @@ RULE = Rule(
         "Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run, "
         "leave device_ids out instead."
     ),
+    restart="no",  # The same lines leave the model on the CPU again.
     needs=("ddp.init",),
     fix="move-model",
     printed=(

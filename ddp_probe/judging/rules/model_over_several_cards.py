@@ -25,6 +25,7 @@ RULE = Rule(
         "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), not device_map='auto' or a balanced "
         "map. For model parallelism inside DDP, pass device_ids=None and output_device=None."
     ),
+    restart="no",  # The device map stands in the code.
     needs=("ddp.init",),
     printed=(
         Printed(

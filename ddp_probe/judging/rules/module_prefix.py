@@ -24,6 +24,7 @@ RULE = Rule(
     evidence="The exception lists the names of both.",
     remedy="Save and load the model inside the wrapper: torch.save(ddp.module.state_dict(), path) and ddp.module.load_state_dict(state); "
     "for a file that already has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
+    restart="no",  # The names in the file and in the model stay.
     needs=("process.end",),
     printed=(
         Printed(

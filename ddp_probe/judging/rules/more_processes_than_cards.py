@@ -28,6 +28,7 @@ RULE = Rule(
         "Start as many processes as there are visible cards: torchrun --nproc_per_node=<cards>; or make more cards visible "
         "(CUDA_VISIBLE_DEVICES or the vendor's variable, the limits of the container and the scheduler)."
     ),
+    restart="no",  # The launch asks for the same number of processes again.
     needs=("device.set", "process.start"),
     printed=(
         Printed(

@@ -29,6 +29,7 @@ RULE = Rule(
         "Check that the host has the cards and that the job can see them (nvidia-smi or the vendor's tool in the same container, "
         "CUDA_VISIBLE_DEVICES or the vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
     ),
+    restart="unknown",  # The settings hide the cards, or this host has lost them: the words are the same.
     needs=("mmengine.init_dist", "dist.init_process_group"),
     fix="backend",
     printed=(

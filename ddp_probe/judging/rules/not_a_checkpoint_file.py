@@ -20,6 +20,7 @@ RULE = Rule(
     remedy=(
         "Replace it with the real file: run 'git lfs pull' for a Git LFS pointer; for an HTML page, download again with the link to the file itself."
     ),
+    restart="no",  # The file stays what it is.
     needs=("checkpoint.load",),
     printed=(
         Printed(r"invalid load key, '(?P<key>v)'", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),

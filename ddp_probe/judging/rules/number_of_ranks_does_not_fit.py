@@ -26,6 +26,7 @@ RULE = Rule(
         "to. Lightning: Trainer(devices=…, num_nodes=…). DeepSpeed: train_batch_size is micro batch times accumulation times ranks; 'auto' under the "
         "HF Trainer. Megatron, torchtitan, Accelerate: the product of the parallel sizes. Without its launcher a job has one rank."
     ),
+    restart="no",  # Both numbers are settings.
     needs=("process.end",),
     printed=(
         Printed(

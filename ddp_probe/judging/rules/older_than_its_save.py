@@ -26,6 +26,7 @@ RULE = Rule(
         "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at "
         "a barrier after the save, and give each save its own name."
     ),
+    restart="unknown",  # A folder of each host, or a file system that was slow to show the save.
     needs=("checkpoint.load", "checkpoint.save"),
     severity=WARNING,
 )

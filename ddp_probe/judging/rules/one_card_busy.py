@@ -25,6 +25,7 @@ RULE = Rule(
         "call torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and leave the number out of the "
         "device. If the others are on the CPU, move their models; if only one rank trains while the others wait, look at what it does."
     ),
+    restart="no",  # The same lines put the work on that card again.
     needs=("cards.state",),
     severity=WARNING,
     yields_to=(

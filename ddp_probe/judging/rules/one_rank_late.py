@@ -24,6 +24,7 @@ RULE = Rule(
         "other, are not."
     ),
     remedy="Compare the rank's host with the others: the load, the clock and the temperature of its card, its disk, and the size of its batches.",
+    restart="unknown",  # The rank's host, or its share of the data.
     severity=WARNING,
 )
 

@@ -24,6 +24,7 @@ RULE = Rule(
         "open file. If the number grows all the time (ls /proc/PID/fd | wc -l), find what is opened and not closed, or which batches are kept "
         "in a list: keep copies of them."
     ),
+    restart="no",  # The limit and what opens the files stay.
     needs=("process.end",),
     printed=(
         Printed(

@@ -18,6 +18,7 @@ RULE = Rule(
     remedy="Use an operation that the backend supports: for AVG, SUM and a division by the number of ranks; for reduce_scatter, all_reduce and a "
     "slice; for gather, all_gather; for a tensor of bool, bfloat16 or float64, one of float32 or int32. Or use a backend that supports it, "
     "or a later version of the vendor's plugin.",
+    restart="no",  # The backend supports no more the next time.
     needs=("process.end",),
     printed=(
         Printed(

@@ -17,6 +17,7 @@ RULE = Rule(
         "Install a build of that library for this torch, this CUDA (or this vendor's toolkit) and this card's architecture; "
         "if it is built on first use, the compiler and the toolkit must be installed (nvcc, FORCE_CUDA=1, TORCH_CUDA_ARCH_LIST)."
     ),
+    restart="no",  # The build stays without it.
     needs=("process.end",),
     printed=(
         Printed(

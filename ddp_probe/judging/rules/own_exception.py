@@ -3,7 +3,7 @@
 from typing import Iterator, List, Optional
 
 from ddp_probe.judging.printed import root_cause
-from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule, failed
+from ddp_probe.judging.rule import LOW, MEDIUM, UNKNOWN, Finding, Rule, failed
 from ddp_probe.judging.rules import first_to_fail
 from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
 from ddp_probe.judging.waiting import TIMED_OUT
@@ -32,6 +32,25 @@ _NOT_OWN = (
     "DistBackendError",
     "DistNetworkError",
 )
+# The place where the code met a file or another machine, which may do otherwise the next time.
+_FAULTS = (
+    "OSError",
+    "IOError",
+    "ConnectionError",
+    "ConnectionResetError",
+    "ConnectionRefusedError",
+    "ConnectionAbortedError",
+    "BrokenPipeError",
+    "TimeoutError",
+    "HTTPError",
+    "URLError",
+    "ReadTimeout",
+    "ConnectTimeout",
+    "IncompleteRead",
+    "ChunkedEncodingError",
+    "BlockingIOError",
+    "InterruptedError",
+)
 
 _ABSENT = Expression(r"No module named '(?P<module>(?!torch\b|mm\w+|amp_C|\w+_(?:C|cuda|ext)\b)\w+)'$")
 
@@ -43,6 +62,7 @@ RULE = Rule(
     symptom="The same traceback of the job's own code on all ranks, or one among many about closed connections.",
     evidence="The first exception that is not about another rank, with the last line of the job in its traceback.",
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
+    restart="no",  # The same code meets the same values; after a fault of a file or a network: unknown.
     last_resort=True,
     needs_all=True,
     yields_to=("rank-left-while-others-wait",),
@@ -106,6 +126,7 @@ def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[in
         explains=[*alike, *lost],
         confidence=confidence,
         remedy=remedy,
+        restart=UNKNOWN if own.type.rpartition(".")[2] in _FAULTS else "",
     )
 
 

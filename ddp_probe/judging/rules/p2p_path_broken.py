@@ -16,6 +16,7 @@ RULE = Rule(
         "Start once with NCCL_P2P_DISABLE=1 (with NCCL 2.24 and later also NCCL_CUMEM_HOST_ENABLE=0): if that runs, give all cards of the job to one "
         "container, and turn off ACS or the IOMMU in the BIOS for speed (nvidia-smi topo -p2p r)."
     ),
+    restart="elsewhere",  # The path belongs to these cards and to their host's settings.
     needs=("process.end",),
     printed=(
         Printed(

@@ -33,6 +33,7 @@ RULE = Rule(
         "Look for why the ranks could not communicate, not at the model: cards shared by two ranks, the network interface (NCCL_SOCKET_IFNAME, "
         "NCCL_IB_DISABLE=1), P2P (NCCL_P2P_DISABLE=1), a rank that was late or gone. NCCL_DEBUG=INFO shows the path that NCCL uses."
     ),
+    restart="unknown",  # Why the ranks could not communicate decides.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -17,6 +17,7 @@ RULE = Rule(
         "fsdp_sync_module_states: true wherever fsdp_cpu_ram_efficient_loading is true. With fully_shard, first shard, then "
         "model.to_empty(device=card), then load: set_model_state_dict(..., StateDictOptions(full_state_dict=True, broadcast_from_rank0=True))."
     ),
+    restart="no",  # The same setting leaves the parameters there again.
     needs=("process.end",),
     printed=(
         Printed(

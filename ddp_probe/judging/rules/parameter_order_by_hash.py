@@ -22,6 +22,7 @@ RULE = Rule(
     ),
     evidence="The models' lists of parameters are permutations of each other, and PYTHONHASHSEED is random or differs between ranks.",
     remedy="Build the layers in a fixed order: iterate sorted(names) or a list instead of a set; or start all ranks with PYTHONHASHSEED=0.",
+    restart="no",  # The code iterates a set, and the ranks seldom agree on its order.
     needs=("ddp.init", "process.start"),
     printed=(
         Printed(

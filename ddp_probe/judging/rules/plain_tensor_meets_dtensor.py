@@ -18,6 +18,7 @@ RULE = Rule(
         "it. With tensor parallelism, give the layer a plan in parallelize_module, or make the other tensor a DTensor: distribute_tensor(tensor, "
         "mesh, [Replicate()]). In an optimizer or in clipping, do not mix both kinds in one group."
     ),
+    restart="no",  # The same operation meets both kinds again.
     needs=("process.end",),
     printed=(
         Printed(

@@ -24,6 +24,7 @@ RULE = Rule(
         "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
         "init_process_group and before the first load, and load checkpoints with map_location='cpu'."
     ),
+    restart="no",  # The ranks choose the same card again.
     needs=("cards.state",),
     severity=WARNING,
     yields_to=(

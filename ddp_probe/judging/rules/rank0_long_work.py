@@ -44,6 +44,7 @@ RULE = Rule(
     ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)); "
     "in mmengine: env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=7200)).",
+    restart="no",  # The work takes as long again.
     needs=("process.end",),
     fix="timeout",
     printed=(

@@ -108,6 +108,7 @@ RULE = Rule(
     symptom="Some ranks end with a timeout, and the rank that they waited for fails a little later in the same call, because its peers are gone.",
     evidence="The ledgers: all ranks made the same call, and one began it after others had given up there; its stacks show what it did until then.",
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
+    restart="unknown",  # Work that is as long again, or a rank that was held up once.
     fix="timeout",
 )
 

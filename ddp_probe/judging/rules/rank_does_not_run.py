@@ -24,6 +24,7 @@ RULE = Rule(
     remedy=(
         "If it still exists: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
     ),
+    restart="unknown",  # Who stopped the process may do so again.
     needs=("hang.suspected",),
 )
 

@@ -20,6 +20,7 @@ RULE = Rule(
     symptom="The job hangs with fewer processes than it started with; the remaining ranks give up with a timeout or lose a peer.",
     evidence="The ledgers show who waits in which collective; the log or the launcher shows how the missing rank ended.",
     remedy="Find out why the rank left: its exit code, its last lines, the signal. Let all ranks leave together.",
+    restart="unknown",  # Why the rank left is not known.
     needs=("process.end", "launcher.child"),
     last_resort=True,
 )

@@ -32,6 +32,7 @@ RULE = Rule(
         "is, and its stacks show the line of the job's code."
     ),
     remedy="Look at the line where the missing rank is: let it make the same calls as the others, or remove the call from the others' path.",
+    restart="unknown",  # A branch of the code, or a rank held up by its host or its data.
 )
 
 

@@ -49,6 +49,7 @@ RULE = Rule(
         "Start the missing ranks on each host with its own --node_rank (RANK) and the same --nnodes and WORLD_SIZE, and look at what they print at "
         "their start."
     ),
+    restart="unknown",  # A host that was lost by chance, or a launch that leaves ranks out.
     needs=("dist.init_process_group", "process.start"),
     printed=(
         Printed(

@@ -29,6 +29,7 @@ RULE = Rule(
     symptom="The job hangs at its start, or 'Timed out waiting for clients' although all processes run.",
     evidence="The log of the missing rank shows its start but no init_process_group; the others have entered it and do not return.",
     remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
+    restart="unknown",  # A download or a lock that was slow, or a branch that skips the call.
     needs=("dist.init_process_group", "process.start"),
 )
 

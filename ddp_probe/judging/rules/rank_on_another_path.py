@@ -54,6 +54,7 @@ RULE = Rule(
         "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "
         "and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them."
     ),
+    restart="no",  # The ranks take the same paths again.
     needs=("process.end",),
     printed=(
         Printed(

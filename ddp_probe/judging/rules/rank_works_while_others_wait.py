@@ -22,6 +22,7 @@ RULE = Rule(
         "started compute. While it runs this is a warning: it may still arrive."
     ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
+    restart="no",  # The work takes as long again.
     severity=WARNING,
     fix="timeout",
 )

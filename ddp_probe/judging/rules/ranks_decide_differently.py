@@ -20,6 +20,7 @@ RULE = Rule(
         "ranks differ, and the job's source between that and the entry before, name the statement."
     ),
     remedy="Let all ranks take the same branch: all_reduce what decides, or decide on one rank and broadcast the decision.",
+    restart="no",  # The same branch is taken on some ranks again.
 )
 
 

@@ -17,6 +17,7 @@ RULE = Rule(
         "(show_gids), name the cards in NCCL_IB_HCA, raise the limit of locked memory (ulimit -l unlimited, --ulimit memlock=-1), and test "
         "with ib_write_bw."
     ),
+    restart="unknown",  # A setting of the job, or a link between two hosts.
     needs=("process.end",),
     printed=(
         Printed(

@@ -14,6 +14,7 @@ RULE = Rule(
         "the graph is the same in each step, give DistributedDataParallel static_graph=True and leave find_unused_parameters out. "
         "Without checkpointing: call the model once per backward, through DDP and not through model.module, and use no parameter outside of forward."
     ),
+    restart="no",  # The same graph is built in each step.
     needs=("process.end",),
     printed=(
         Printed(

@@ -15,6 +15,7 @@ RULE = Rule(
     evidence="The error of a rename from one checkpoint name to another, or of a removal that finds a file already gone.",
     remedy="Rename and remove on one rank per file system, and let the others wait for it in a barrier. This is a known bug of transformers 4.36: "
     "upgrade it; if the nodes share no file system, set save_on_each_node=True.",
+    restart="no",  # All ranks rename it at the next save, too.
     needs=("process.end",),
     printed=(
         Printed(

@@ -19,6 +19,7 @@ RULE = Rule(
         "this is a warning."
     ),
     remedy="Look again in a minute. At the same line: look at the loop there. Else share the work among all ranks, or raise the group's timeout.",
+    restart="unknown",  # Long work, or a loop that never ends.
     severity=WARNING,
     needs=("process.look",),
 )

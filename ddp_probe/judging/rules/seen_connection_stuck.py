@@ -25,6 +25,7 @@ RULE = Rule(
         "Look at the network between these hosts: ping, firewall, MTU, a link that is down; NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select "
         "another interface."
     ),
+    restart="unknown",  # A link that is down, or an interface that the settings choose.
     needs=("process.look",),
 )
 

@@ -20,6 +20,7 @@ RULE = Rule(
         "a warning."
     ),
     remedy="Look at the line where the rank is: what it waits for there, or which branch has led it past the others' call.",
+    restart="unknown",  # What the rank waits for decides.
     needs=("process.look",),
 )
 

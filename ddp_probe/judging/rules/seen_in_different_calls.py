@@ -25,6 +25,7 @@ RULE = Rule(
         "is blamed."
     ),
     remedy="Let all ranks make the same calls in the same order: look at the branch that leads to the call that fewer ranks are in.",
+    restart="no",  # The branch stands in the code.
     needs=("process.look",),
 )
 

@@ -16,6 +16,7 @@ RULE = Rule(
     symptom="The job hangs; ps shows a rank in state D, and no signal ends it.",
     evidence="The kernel's state D in each look, and open files at the same position in each. On a slow disk that still answers, they move.",
     remedy="Look at the file system of the open file: df -h, mount, dmesg -T, the server of NFS or Lustre. The rank goes on when it answers.",
+    restart="after",  # The file system has to answer first.
     needs=("process.look",),
 )
 

@@ -16,6 +16,7 @@ RULE = Rule(
     symptom="The job hangs. ps shows a rank in state T or Z, or fewer ranks than were started.",
     evidence="The state that the kernel gave for the process in the last look; the stacks of the others show where they wait.",
     remedy="Stopped: kill -CONT PID, then find out who stopped it. Gone: look at what it printed last, and let the others end.",
+    restart="unknown",  # Who stopped or ended the process may do so again.
     needs=("process.look",),
 )
 

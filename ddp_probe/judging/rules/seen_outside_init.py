@@ -18,6 +18,7 @@ RULE = Rule(
         "The stacks: most ranks are in init_process_group in each look, the others at another line. A rank that computes or imports may still arrive."
     ),
     remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
+    restart="unknown",  # A download or a lock that was slow, or a branch that skips the call.
     needs=("process.look",),
 )
 

@@ -19,6 +19,7 @@ RULE = Rule(
         "Look at what the workers do: a file system that does not answer, a lock, a full /dev/shm. num_workers=0 shows the line in the "
         "dataset, and DataLoader(..., timeout=300) raises if a worker returns nothing."
     ),
+    restart="unknown",  # A worker stuck in the code, or a file system that was slow.
     needs=("process.look",),
 )
 

@@ -28,6 +28,7 @@ RULE = Rule(
         "Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) "
         "(or the accelerator's own module), then model.to(local_rank's device)."
     ),
+    restart="no",  # No line chooses a card the next time.
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -17,6 +17,7 @@ RULE = Rule(
         "Remove one of the two settings. In a DeepSpeed file write 'auto' for each value that the Trainer has as well. With ZeRO-3 load the "
         "model without device_map and without low_cpu_mem_usage: it is divided while it is loaded."
     ),
+    restart="no",  # Both settings stay.
     needs=("process.end",),
     printed=(
         Printed(

@@ -20,6 +20,7 @@ RULE = Rule(
     symptom="Often nothing, as long as all ranks write the same bytes; sometimes the file has parts of two checkpoints and cannot be loaded.",
     evidence="Saves of one path by several ranks of one host that overlap in time, and write in place.",
     remedy="Save on one rank only: if torch.distributed.get_rank() == 0: torch.save(state, path).",
+    restart="no",  # All ranks run the same save again.
     needs=("checkpoint.save",),
     severity=WARNING,
     yields_to=("launched-without-launcher",),

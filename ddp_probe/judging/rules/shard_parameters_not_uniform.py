@@ -17,6 +17,7 @@ RULE = Rule(
         "bnb_4bit_quant_storage of the same type. For frozen parameters beside trained ones set use_orig_params=True, or wrap them separately "
         "with auto_wrap_policy."
     ),
+    restart="no",  # The model is built with the same types again.
     needs=("process.end",),
     printed=(
         Printed(

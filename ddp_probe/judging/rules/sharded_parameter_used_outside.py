@@ -23,6 +23,7 @@ RULE = Rule(
         "deepspeed.initialize or accelerator.prepare, also one that is only evaluated; or build it outside of ZeRO-3. To read or change a "
         "parameter, gather it: with deepspeed.zero.GatheredParameters(params), or FSDP.summon_full_params(model)."
     ),
+    restart="no",  # The same line uses the parameter again.
     needs=("process.end",),
     printed=(
         Printed(

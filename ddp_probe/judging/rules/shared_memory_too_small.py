@@ -16,6 +16,7 @@ RULE = Rule(
         "Enlarge it: docker run --shm-size=16g, or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm. Remove what earlier "
         "jobs left there (ls /dev/shm). Fewer DataLoader workers need less."
     ),
+    restart="after",  # /dev/shm has to be cleared or enlarged first.
     needs=("process.end",),
     printed=(
         Printed(

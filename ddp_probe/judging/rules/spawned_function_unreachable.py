@@ -20,6 +20,7 @@ RULE = Rule(
         "below if __name__ == '__main__': in that file, because each of them imports it again. In a notebook, write the function to a .py file "
         "and import it, or start the ranks by fork: accelerate.notebook_launcher, or Trainer(strategy='ddp_notebook')."
     ),
+    restart="no",  # The function stands where it stands.
     needs=("process.end",),
     printed=(
         Printed(

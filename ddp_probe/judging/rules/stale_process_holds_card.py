@@ -23,6 +23,7 @@ RULE = Rule(
         "End what is left of the earlier run on that host (nvidia-smi, npu-smi info, efsmi or fuser -v /dev/<card> name its pid), "
         "wait a few seconds, and start again. If another job holds the card, choose another card."
     ),
+    restart="elsewhere",  # The process is on this host, and stays until somebody ends it.
     needs=("process.end",),
     printed=(
         Printed(

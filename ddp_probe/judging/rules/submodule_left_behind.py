@@ -20,6 +20,7 @@ RULE = Rule(
         "buffer-left-behind."
     ),
     remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
+    restart="no",  # The same lines leave that part behind again.
     needs=("ddp.init",),
     printed=(
         Printed(

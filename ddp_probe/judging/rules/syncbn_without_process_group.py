@@ -16,6 +16,7 @@ RULE = Rule(
         "For one process, replace it: norm_cfg=dict(type='BN') in the config, or mmengine.model.revert_sync_batchnorm(model); for several, "
         "start with torchrun --nproc_per_node=<cards> and launcher='pytorch'."
     ),
+    restart="no",  # The model and the launch stay as they are.
     needs=("process.end",),
     printed=(
         Printed(_NO_GROUP, beside=_NORM),

@@ -30,6 +30,7 @@ RULE = Rule(
         "Fix what failed at that line. If the rank must not go on without the thread, catch the exception in it, hand it to the main thread "
         "(queue.Queue, or the result() of concurrent.futures) and raise it there."
     ),
+    restart="no",  # The same code runs in the thread again.
     needs=("thread.failed",),
     severity=WARNING,
 )

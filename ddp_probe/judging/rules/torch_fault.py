@@ -12,6 +12,7 @@ RULE = Rule(
     remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then, leave out what commonly causes it: "
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, "
     "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",
+    restart="unknown",  # The assertion does not say what has led to it.
     needs=("process.end",),
     printed=(
         Printed(

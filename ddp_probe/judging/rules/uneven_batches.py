@@ -29,6 +29,7 @@ RULE = Rule(
         "Give all ranks the same number of batches: DistributedSampler (which pads), drop_last=True, or 'with Join([model]):' (from "
         "torch.distributed.algorithms.join) around the loop."
     ),
+    restart="no",  # The data is divided in the same way.
     needs=("process.end",),
     printed=(
         Printed(r"Detected at least one rank that exhausted inputs", says="One rank has run out of batches before the others."),

@@ -33,6 +33,7 @@ RULE = Rule(
     "DistributedDataParallelKwargs(find_unused_parameters=True); transformers: TrainingArguments(ddp_find_unused_parameters=True); "
     "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If the ranks leave out different parameters, they take "
     "different branches in forward.",
+    restart="no",  # The same parameters are left out again.
     needs=("process.end",),
     printed=(
         Printed(

@@ -50,6 +50,7 @@ RULE = Rule(
         "Install the version of the vendor's runtime that the plugin needs, or put its folder on LD_LIBRARY_PATH in the ranks' environment (source "
         "the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container)."
     ),
+    restart="unknown",  # A variable of the job, or an installation that this host alone lacks.
     needs=("process.end",),
     printed=(
         Printed(

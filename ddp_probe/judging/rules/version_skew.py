@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, Optional, Set
 
-from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
+from ddp_probe.judging.rule import NO, WARNING, Finding, Printed, Rule, line
 from ddp_probe.judging.skews import Skew, compare, started
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
@@ -26,6 +26,7 @@ RULE = Rule(
         "Install the same versions on all hosts, and look at what comes first on sys.path of the odd ranks: python -c 'import <package>; "
         "print(<package>.__file__)'."
     ),
+    restart="elsewhere",  # The hosts keep their versions; hosts with one version run the job.
     needs=("process.start",),
     printed=(
         # NCCL's first message has another length in another version.
@@ -68,7 +69,17 @@ def check(run: Run) -> Iterator[Finding]:
         when=min(process.start_when for process in run.processes),
         remedy=_install(first),
         severity=WARNING,
+        restart="" if _of_hosts(run, first) else NO,
     )
+
+
+def _of_hosts(run: Run, skew: Skew) -> bool:
+    """Tell whether it is hosts that differ: two versions on one host are a matter of the job."""
+    versions_on: Dict[str, Set[Optional[str]]] = {}
+    for process in run.processes:
+        if process.rank is not None:
+            versions_on.setdefault(process.host, set()).add(skew.all.get(process.rank))
+    return all(len(versions) == 1 for versions in versions_on.values())
 
 
 def _version(rank: Optional[int], skew: Skew) -> Text:

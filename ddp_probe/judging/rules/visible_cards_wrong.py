@@ -28,6 +28,7 @@ RULE = Rule(
         "Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank its own card. If a script or os.environ[...] in the program "
         "sets it, remove that, or set it before torch is imported."
     ),
+    restart="no",  # The variable is set by the job or its script.
     needs=("process.start", "ddp.init"),
     printed=(
         Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA|No HIP GPUs"),

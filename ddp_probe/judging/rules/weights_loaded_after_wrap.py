@@ -21,6 +21,7 @@ RULE = Rule(
     symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never equal again.",
     evidence="A load on some ranks only, after DDP's wrap has made all replicas equal.",
     remedy="Load before the wrap, in which DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
+    restart="no",  # The same ranks load after the wrap again.
     needs=("ddp.init", "checkpoint.load"),
     severity=WARNING,
 )

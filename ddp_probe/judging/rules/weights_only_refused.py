@@ -20,6 +20,7 @@ RULE = Rule(
     evidence="The exception names the class that is not allowed.",
     remedy="If the file is your own, allow the named classes before the load: torch.serialization.add_safe_globals([…]). "
     "weights_only=False runs any code in the file: do not use it for a file of unknown origin.",
+    restart="no",  # The file and the load stay the same.
     needs=("checkpoint.load",),
     fix="weights-only",
     printed=(

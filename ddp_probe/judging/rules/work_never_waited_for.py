@@ -22,6 +22,7 @@ RULE = Rule(
     symptom="Nothing fails and nothing hangs. Now and then a rank reads a tensor that is not reduced yet, or changes one that is still being sent.",
     evidence="The ledgers: at one line, all work of a call was discarded before its wait() or is_completed() was called.",
     remedy="Keep what the call returns and call wait() on it before the tensor is used, or leave out async_op=True.",
+    restart="no",  # The call stands in the code.
     severity=WARNING,
 )
 

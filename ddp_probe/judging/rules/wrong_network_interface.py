@@ -35,6 +35,7 @@ RULE = Rule(
         "Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; "
         "or unset them. For NCCL, '^docker,br-,veth,lo' leaves out bridges."
     ),
+    restart="unknown",  # A name in the settings, or a network that only this host has.
     needs=("dist.init_process_group", "process.start"),
     printed=(
         Printed(

@@ -17,6 +17,7 @@ RULE = Rule(
         "layers are chosen by the data, deepspeed.utils.set_z3_leaf_modules(model, [TheBlock]) fetches them whole. To try it first, set "
         "stage3_prefetch_bucket_size to 0, or take ZeRO-2; some versions of DeepSpeed have this bug themselves, so try another version as well."
     ),
+    restart="no",  # The same steps use the layers in the same orders.
     needs=("process.end",),
     printed=(
         Printed(

@@ -78,6 +78,7 @@ class FindingPart(NamedTuple):
     diff: List[DiffLine]
     shell: List[str]
     fix: str
+    restart: str
     evidence: List[SiteClaims]
     evidence_more: int
     consequences: List[str]
@@ -111,6 +112,7 @@ def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, say: Language)
         _diff(finding) if there is None or not there.newer else [],
         own_change.shell(finding) if there is None or not there.newer else [],
         finding.fix,
+        paths(found.restart(finding, diagnosis) or "", say),
         claims,
         more,
         [paths(text, say) for text in finding.consequences[:_CONSEQUENCES]],
