@@ -95,12 +95,12 @@ def commands() -> List[Command]:
 
 def find(name: str) -> Any:
     """Return the module of the command with this name, or suggest a similar one; no other is imported."""
-    known = names()
-    if name in known:
+    commands = names()
+    if name in commands:
         return load(name)
     import difflib
 
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, commands, n=1)
     what_to_do = say("'{program} help' lists the commands.", program=PROG)
     if close:
         what_to_do = say("Did you mean '{program} {command}'?", program=PROG, command=close[0])

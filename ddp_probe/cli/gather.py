@@ -89,11 +89,11 @@ def _report(request: Any, args: argparse.Namespace) -> int:
     with gather.gathered(request, os.environ, steps) as came:
         steps.clear()
         try:
-            found = ddp_probe.read(came.folder + came.launch, progress=bar)
+            gathered_run = ddp_probe.read(came.folder + came.launch, progress=bar)
         finally:
             bar.clear()
-        gathered.note_lacking(found, came.lacking)  # the folder says the same, unless its disk is full
-        diagnosis = ddp_probe.diagnose(found)
+        gathered.note_lacking(gathered_run, came.lacking)  # the folder says the same, unless its disk is full
+        diagnosis = ddp_probe.diagnose(gathered_run)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
         came.code = diagnosis.exit_code(args.strict)

@@ -123,7 +123,7 @@ def _lines(status: Dict[str, Any], verbose: bool) -> List[str]:
     lines += ["changed      %s: uninstall leaves it as it is" % path for path in activator["changed"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in status["mistakes"].items()]
-    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in map(visible, status["unarmed"][:4])]
+    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % job for job in map(visible, status["unarmed"][:4])]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in status["versions"].items())]
     return [*lines, "", "targets", *(_targets if verbose else _counted)(status["targets"])]
 

@@ -13,19 +13,26 @@ _FAULTS, _LISTED = 8, 12
 _LABEL = 9
 
 
-def lines(found: Sequence[Judged], width: int, *, names: bool = False, say: Language = ENGLISH) -> Iterator[StyledLine]:
+def lines(
+    checkpoints: Sequence[Judged],
+    width: int,
+    *,
+    names: bool = False,
+    say: Language = ENGLISH,
+) -> Iterator[StyledLine]:
     """Yield the page."""
-    if len(found) > 1:
-        yield from _summary(found, say)
-    for judged in found:
+    if len(checkpoints) > 1:
+        yield from _summary(checkpoints, say)
+    for judged in checkpoints:
         yield from _checkpoint(judged, width, say, names=names)
 
 
-def _summary(found: Sequence[Judged], say: Language) -> Iterator[StyledLine]:
-    counts = {verdict: sum(judged.verdict == verdict for judged in found) for verdict in (BROKEN, UNKNOWN, WHOLE)}
+def _summary(checkpoints: Sequence[Judged], say: Language) -> Iterator[StyledLine]:
+    verdicts = [judged.verdict for judged in checkpoints]
+    counts = {verdict: verdicts.count(verdict) for verdict in (BROKEN, UNKNOWN, WHOLE)}
     there = [verdict for verdict, count in counts.items() if count]
     parts = ["%d %s" % (counts[verdict], say(_WORDS[verdict])) for verdict in there]
-    yield StyledLine(say("%d checkpoints: %s") % (len(found), say(", ").join(parts)), _STYLES[there[0]])
+    yield StyledLine(say("%d checkpoints: %s") % (len(checkpoints), say(", ").join(parts)), _STYLES[there[0]])
     yield StyledLine("")
 
 
@@ -160,13 +167,13 @@ def _prefixes(prefixes: Dict[str, int], say: Language) -> str:
 
 
 def _load(judged: Judged, say: Language) -> str:
-    known = judged.weights_only
-    if known is None or judged.verdict != WHOLE:
+    weights_only = judged.weights_only
+    if weights_only is None or judged.verdict != WHOLE:
         return ""
-    if known.accepted:
+    if weights_only.accepted:
         return say("torch.load(weights_only=True) accepts it")
-    refused = say(": ") + _listed(known.refused, _LISTED, say) if known.refused else ""
-    return say("torch.load(weights_only=True) refuses it, %s") % say.text(known.because) + refused
+    refused = say(": ") + _listed(weights_only.refused, _LISTED, say) if weights_only.refused else ""
+    return say("torch.load(weights_only=True) refuses it, %s") % say.text(weights_only.because) + refused
 
 
 def _listed(items: List[str], limit: int, say: Language) -> str:
