@@ -70,14 +70,14 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
 
 
 def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
-    stray = next((each for each in archive.entries if not each.name.startswith(prefix)), None)
+    stray = next((entry for entry in archive.entries if not entry.name.startswith(prefix)), None)
     if stray is not None:
         text = say(
             "This record is not in the folder {folder} of the archive; torch.load refuses that.",
             folder=quoted(prefix[:200]),
         )
         judged.broken(Damage(text, stray.name[:200], stray.offset))
-    if any(".." in each.name.split("/") for each in archive.entries):
+    if any(".." in entry.name.split("/") for entry in archive.entries):
         judged.remarks.append(say("A record's name has '..' in it, which torch never writes."))
 
 

@@ -234,8 +234,8 @@ def as_it_is(_: Any, words: str) -> str:
 def written(value: Any, translate: Translate, spec: str = "", show: Show = as_it_is) -> str:
     """Return a value as a text has it; `spec` is what follows the colon in a named place."""
     if "|" in spec:
-        one, many = spec.split("|")
-        return one if number(value) == 1 else many
+        singular, plural = spec.split("|")
+        return singular if number(value) == 1 else plural
     if hasattr(value, "shown"):  # A text or a list, whose own values are shown.
         in_words: str = value.shown(translate, show)
     elif hasattr(value, "written"):

@@ -82,7 +82,7 @@ class Shared:
     def give_back(self, rank: int) -> None:
         """Let another host bring the logs of a host whose fold has not arrived."""
         with self._lock:
-            self._brought = {log: each for log, each in self._brought.items() if each != rank}
+            self._brought = {log: by for log, by in self._brought.items() if by != rank}
 
     def take(self, size: int) -> bool:
         """Take room for a file."""

@@ -47,6 +47,11 @@ class HeldMemory:
             return held
         return held
 
+    def of_ranks(self, ledgers: Dict[int, str]) -> Dict[int, int]:
+        """Return the bytes of each rank of which a line has them; the ranks are named by their ledgers."""
+        held = {rank: self.of(watched_files.log_of(path)) for rank, path in ledgers.items()}
+        return {rank: size for rank, size in held.items() if size is not None}
+
 
 def _last(data: bytes, held: Optional[int]) -> Optional[int]:
     for line in reversed(data.split(b"\n")):
@@ -208,19 +213,15 @@ class LiveView:
         kept = {position.rank: self._glimpses.kept(headers[position.rank][0], few) for position in chosen}
         out = outliers.reasons(chosen, kept, absent)
         out = {rank: joined([why, _held(*headers[rank])], by="") if rank in headers else why for rank, why in out.items()}
-        for number, position in enumerate(chosen):
-            if position.rank in out:
-                chosen[number] = _nearer(position, *headers[position.rank])
+        standing_out = [position for position in chosen if position.rank in out]
+        nearer = {position.rank: _nearer(position, *headers[position.rank]) for position in standing_out}
+        chosen = [nearer.get(position.rank, position) for position in chosen]
         if not out and few and not any(position.waits for position in chosen):
             by_stack = [_nearer(position, *headers[position.rank]) for position in chosen]
             # Each has written that it stands still.
-            if all(nearer is not position for nearer, position in zip(by_stack, chosen)):
+            if all(near is not position for near, position in zip(by_stack, chosen)):
                 chosen, out = by_stack, elsewhere(by_stack)
-        memory: Dict[int, int] = {}
-        for position in chosen:
-            held = self._memory.of(watched_files.log_of(headers[position.rank][0]))
-            if held is not None:
-                memory[position.rank] = held
+        memory = self._memory.of_ranks({position.rank: headers[position.rank][0] for position in chosen})
         compared = {rank: lateness.member(pair.steps, pair.sums, pair.groups, pair.pairs) for rank, pair in kept.items()}
         late = lateness.late(compared)
         if late is not None and not out:
