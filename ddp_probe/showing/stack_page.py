@@ -181,7 +181,7 @@ def _silent(silent: Dict[int, Silence], width: int, say: Language) -> Iterator[S
     alike: Dict[Tuple[str, str], List[int]] = {}
     counts = Counter(silence.why for silence in silent.values())
     for rank, silence in sorted(silent.items()):
-        shown = silence.whole(), silence.what_to_do
+        shown: Tuple[str, str] = silence.whole(), silence.what_to_do
         if counts[silence.why] > 1:
             shown = silence.why, about(silence.what_to_do, pid="PID")
         alike.setdefault(shown, []).append(rank)

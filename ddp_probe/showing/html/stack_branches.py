@@ -5,7 +5,8 @@ from typing import Collection, List, NamedTuple, Optional, Tuple
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.fold_file import real_place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.rank_stacks import Branch, Step, ThreadStack
+from ddp_probe.reading.rank_stacks import Branch, Step
+from ddp_probe.shared.schema import ThreadStack
 from ddp_probe.showing import ranks_table, stack_page
 from ddp_probe.showing.language import ENGLISH, Language
 
