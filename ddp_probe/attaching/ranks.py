@@ -8,8 +8,8 @@ from ddp_probe.reading import proc_files
 from ddp_probe.reading.proc_files import Stat
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.rank_info import rank_info
-from ddp_probe.wording.text import say
-from ddp_probe.wording.words import listed
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import listed, quoted
 
 KEPT = (
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID SLURM_JOB_ID SLURM_PROCID"
@@ -49,8 +49,9 @@ class Job(NamedTuple):
     def said(self) -> str:
         """Return how a person tells this job from another."""
         first = next((member for member in self.members if member.pid), self.members[0])
-        ranks = ", ".join(str(member.rank) for member in self.members[:8])
-        return "process %d: %s (ranks %s)" % (first.pid, proc_files.command(first.pid) or "no command line", ranks)
+        ranks = joined([str(member.rank) for member in self.members[:8]], by=", ")
+        command = quoted(proc_files.command(first.pid)) or say("no command line")
+        return say("process {pid}: {command} (ranks {ranks})", pid=first.pid, command=command, ranks=ranks)
 
 
 def find(pid: Optional[int], every: bool) -> List[Job]:

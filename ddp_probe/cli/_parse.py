@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import sys
 from typing import Any, List, NoReturn
 
 from ddp_probe.cli._commands import PROG, Command, described, incomplete
@@ -19,6 +20,16 @@ class _Parser(argparse.ArgumentParser):
             template = "Did you mean {option}? '{program} --help' lists its arguments."
             what_to_do = say(template, option=close, program=self.prog)
         raise UsageError(_as_text(message), what_to_do)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the page in the reader's language."""
+        from ddp_probe.cli import _help_texts
+        from ddp_probe.showing import language
+
+        say = language.chosen(file or sys.stdout)
+        if say != language.ENGLISH:
+            _help_texts.translate(self, say)
+        super().print_help(file)
 
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""

@@ -90,6 +90,11 @@ def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Sty
         yield StyledLine(line, style)
 
 
+def label_of_width(label: str, width: int) -> str:
+    """Return a label that takes this many columns, in every language."""
+    return label + " " * (width - safe.width(label))
+
+
 def item(text: str, width: int) -> Iterator[StyledLine]:
     """Yield one item of a list."""
     for line in wrap(text, width, "  - ", "    "):
