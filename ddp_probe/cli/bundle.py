@@ -37,7 +37,7 @@ from typing import Any
 from ddp_probe.cli import _sizes
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import command
+from ddp_probe.wording.words import command, size
 
 _SMALLEST = 1 << 14
 
@@ -115,7 +115,7 @@ def _list(bundle: Any) -> None:
 
 
 def _end(bundle: Any, args: argparse.Namespace) -> None:
-    from ddp_probe.showing import bundle_page, language
+    from ddp_probe.showing import language
 
     if args.json:
         import msgspec
@@ -128,10 +128,11 @@ def _end(bundle: Any, args: argparse.Namespace) -> None:
         }
         print(json.dumps({**about, "bundle": msgspec.to_builtins(bundle.manifest, enc_hook=str)}, indent=1))
         return
-    size, reader = bundle_page.size(bundle.size), language.chosen(sys.stdout)
+    reader = language.chosen(sys.stdout)
     if args.list:
-        print(reader.text(say("Nothing was written: --list. The archive would have {size}.", size=size)))
+        template = "Nothing was written: --list. The archive would have {size}."
+        print(reader.text(say(template, size=size(bundle.size))))
         return
-    print(reader.text(say("Written: {path}, {size}.", path=bundle.output, size=size)))
+    print(reader.text(say("Written: {path}, {size}.", path=bundle.output, size=size(bundle.size))))
     print(reader("To read it on any machine:"))
     print("  %s" % command("report", bundle.output))

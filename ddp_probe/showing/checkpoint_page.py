@@ -6,6 +6,7 @@ from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Comparison, Dam
 from ddp_probe.showing import paint, safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, wrap
+from ddp_probe.wording.words import size
 
 _STYLES = {WHOLE: paint.GOOD, BROKEN: paint.BAD, UNKNOWN: paint.WARN}
 _WORDS = {WHOLE: "whole", BROKEN: "broken", UNKNOWN: "not judged"}
@@ -116,17 +117,9 @@ def _against(comparison: Comparison, width: int, say: Language) -> Iterator[Styl
 
 def _file(judged: Judged, say: Language) -> str:
     parts = [say.text(judged.kind)] if judged.kind else []
-    parts += [amount(judged.size)] if judged.size is not None else []
+    parts += [str(size(judged.size))] if judged.size is not None else []
     parts += [say("changed %s ago") % _age(judged.age)] if judged.age is not None else []
     return say(", ").join(parts)
-
-
-def amount(size: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return "%.1f %s" % (size / factor, unit)
-    return "%d bytes" % size
 
 
 def _age(seconds: float) -> str:
@@ -139,7 +132,8 @@ def _age(seconds: float) -> str:
 def _holds(judged: Judged, say: Language) -> str:
     if not judged.tensors:
         return say("no tensors") if judged.tensors == 0 else ""
-    types = ", ".join("%s %s" % (name, amount(size)) for name, size in sorted(judged.dtypes.items(), key=lambda item: -item[1]))
+    largest_first = sorted(judged.dtypes.items(), key=lambda item: -item[1])
+    types = ", ".join("%s %s" % (name, size(held)) for name, held in largest_first)
     form = say("%d tensor, %s elements: %s" if judged.tensors == 1 else "%d tensors, %s elements: %s")
     return form % (judged.tensors, format(judged.elements or 0, ","), types)
 

@@ -8,6 +8,7 @@ from ddp_probe.shared import schema
 from ddp_probe.showing import safe
 from ddp_probe.showing.layout import Link, StyledLine
 from ddp_probe.showing.paint import BAD, WARN
+from ddp_probe.wording.words import size
 
 # Shown elsewhere in the line, or of no use to a person.
 _ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
@@ -162,7 +163,7 @@ def _load(card: Dict[str, Any]) -> str:
 
 
 def _size(count: Any) -> str:
-    return "%.1f GiB" % (count / (1 << 30)) if isinstance(count, (int, float)) and count >= 1 << 29 else "%.0f MiB" % ((count or 0) / (1 << 20))
+    return str(size(count if isinstance(count, (int, float)) else 0))
 
 
 def _value(value: Any, depth: int = 0) -> str:

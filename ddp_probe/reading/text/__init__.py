@@ -15,7 +15,7 @@ from ddp_probe.reading.text.streams import Stream
 from ddp_probe.reading.text.survived import survived
 from ddp_probe.reading.text.tracebacks import TRAINING
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.words import quoted, size
 
 LONGEST = 1 << 16
 _BLOCK = 200  # Lines read together; a log with at most this many is short.
@@ -50,12 +50,12 @@ def left_out(log: TextLog) -> Iterator[str]:
     """Yield sentences about the parts of a log that were not read."""
     if log.passed:
         yield say(
-            "{file} has too many lines with signs of trouble: {count} lines in the middle were skipped (only the first {first} MB and the last "
-            "{last} MB of such lines are read).",
+            "{file} has too many lines with signs of trouble: {count} lines in the middle were skipped (only the first {first} and the last "
+            "{last} of such lines are read).",
             file=quoted(log.file),
             count=log.passed,
-            first=_ROOM >> 20,
-            last=_END_ROOM >> 20,
+            first=size(_ROOM),
+            last=size(_END_ROOM),
         )
     if log.dropped:
         yield say("{file} has more failures than are kept: {count} in the middle were dropped.", file=quoted(log.file), count=log.dropped)
