@@ -5,7 +5,7 @@ import functools
 import re
 from typing import Any, Iterator, List, Optional
 
-from ddp_probe.showing import layout
+from ddp_probe.showing import layout, safe
 from ddp_probe.showing.language import ENGLISH, Language
 
 WIDTH = 78
@@ -37,8 +37,8 @@ def _is_code(text: str) -> bool:
 
 def translate(parser: argparse.ArgumentParser, say: Language) -> None:
     """Put the texts of another language into a parser whose help is about to be printed."""
-    parser.description = "\n\n".join(map(say, paragraphs(parser.description or "")))
-    parser.epilog = "\n\n".join(map(say, paragraphs(parser.epilog or "")))
+    parser.description = "\n\n".join(say(text) for text in paragraphs(parser.description or ""))
+    parser.epilog = "\n\n".join(say(text) for text in paragraphs(parser.epilog or ""))
     for action in parser._actions:
         if action.help and action.help != argparse.SUPPRESS:
             action.help = say(action.help)
@@ -53,7 +53,7 @@ def broken(page: str, width: int = WIDTH) -> str:
     for line in page.split("\n"):
         match = _LABEL.match(line)
         label = match[0] if match else ""
-        lines += layout.wrap(line[len(label) :], width, label, " " * layout.safe.width(label))
+        lines += layout.wrap(line[len(label) :], width, label, " " * safe.width(label))
     return "\n".join(lines)
 
 
@@ -73,7 +73,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     def format_help(self) -> str:
         """Return the page; argparse puts a colon of its own behind a heading."""
         page = super().format_help()
-        for heading in map(self._say, HEADINGS[1:]):
+        for heading in [self._say(title) for title in HEADINGS[1:]]:
             page = page.replace("\n%s:\n" % heading, "\n%s%s\n" % (heading, self._say(": ").rstrip()))
         return page
 

@@ -33,7 +33,7 @@ def _in_words() -> Callable[[str], str]:
         from ddp_probe.showing import language
     except Exception:
         return str
-    return language.chosen(sys.stdout)
+    return language.chosen(sys.stdout).__call__
 
 
 def _remove(say: Callable[[str], str]) -> List[str]:

@@ -268,7 +268,7 @@ class Failures:
 
     def all(self, offset: Optional[int]) -> List[Failed]:
         """Return the failures by line; a local rank becomes a rank if the log shows their offset."""
-        kept = sorted((*self._first, *self._last), key=lambda each: each[:2])
+        kept = sorted((*self._first, *self._last), key=lambda place: place[:2])
         for _, _, failed, local_rank in kept:
             if failed.rank is None and local_rank is not None and offset is not None:
                 failed.rank = local_rank + offset
@@ -298,4 +298,4 @@ class NotedLines:
 
     def all(self) -> str:
         """Return the text."""
-        return "\n".join(text for _, text in sorted((*self._first, *self._last), key=lambda each: each[0]))
+        return "\n".join(text for _, text in sorted((*self._first, *self._last), key=lambda line: line[0]))
