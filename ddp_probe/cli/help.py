@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the help."""
     if args.name is None:
-        print(_commands.page(language.chosen(sys.stdout)), end="")
+        print(_commands.page(language.chosen(sys.stdout).__call__), end="")
         return 0
     _parse.parser(_commands.find(args.name)).print_help()
     return 0
