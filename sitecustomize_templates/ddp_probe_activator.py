@@ -15,6 +15,7 @@ HOME = ""
 NAMES = ("ddp_probe.start", "ddp_probe.pth", "sitecustomize.py", "ddp_probe_activator.py")
 TEMPORARY = (".ddp_probe-", ".tmp")
 
+_GONE, _LEFT = "removed  %s%s", "left     %s: %s"
 _KEPT = ": our lines; what others wrote into it stays"
 CHANGED = "it has been changed since install wrote it. Look at it and remove it yourself."
 
@@ -163,12 +164,13 @@ def remove(folder):
     return gone + remove_temporary(folder)
 
 
-def said(gone, folders):
+def said(gone, folders, say=str):
     """Return a line for each file that remove() named, and for each one that it could not know any more."""
-    lines = ["removed  %s%s" % (path, _KEPT if os.path.lexists(path) else "") for path in gone]
+    lines = [say(_GONE) % (path, say(_KEPT) if os.path.lexists(path) else "") for path in gone]
     left = [os.path.join(folder, name) for folder in folders for name in NAMES]
     templates = [path for path in left if os.path.exists(os.path.join(os.path.dirname(path), "__init__.py"))]
-    return lines + ["left     %s: %s" % (path, CHANGED) for path in left if path not in templates and is_changed(path)]
+    changed = [path for path in left if path not in templates and is_changed(path)]
+    return lines + [say(_LEFT) % (path, say(CHANGED)) for path in changed]
 
 
 def remove_temporary(folder):

@@ -26,6 +26,7 @@ _OFFENCES = {
     "double if": "x = {a: 1 for a in range(9) if a if a > 2}\n",
     "one-item for": "x = any(b > 1 for b in [len('text')])\n",
     "seams": "x = 1\n\n\n# Another subject.\n\ny = 2\n",
+    "vague names": "def f(each): return each\n",
 }
 
 

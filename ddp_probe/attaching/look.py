@@ -85,7 +85,7 @@ def _how(status: int) -> str:
     """Say how a process has ended, by what its parent will see."""
     number = status & 0x7F
     if number:
-        return " by %s" % {one.value: one.name for one in signal.Signals}.get(number, "signal %d" % number)
+        return " by %s" % {name.value: name.name for name in signal.Signals}.get(number, "signal %d" % number)
     return " with exit code %d" % (status >> 8) if status else ""
 
 

@@ -25,14 +25,14 @@ _ESTABLISHED, _ASKS = "01", "02"
 
 def wchan(pid: int) -> str:
     """Return the kernel's function in which the main thread waits; empty if it is not known."""
-    found = text("%d/wchan" % pid).strip()
-    return "" if found == "0" else found
+    function = text("%d/wchan" % pid).strip()
+    return "" if function == "0" else function
 
 
 def switches(pid: int) -> Optional[int]:
     """Return how often the main thread has gone to sleep to wait for something."""
-    found = _field("%d/task/%d/status" % (pid, pid), "voluntary_ctxt_switches")
-    return int(found) if found.isdigit() else None
+    count = _field("%d/task/%d/status" % (pid, pid), "voluntary_ctxt_switches")
+    return int(count) if count.isdigit() else None
 
 
 def privileges(pid: object = "self") -> Tuple[int, bool, bool]:
@@ -60,11 +60,11 @@ def system(pid: int) -> HostState:
 
 def children(pid: int) -> List[int]:
     """Return the processes that a process has started and that are there."""
-    found: List[int] = []
+    pids: List[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir("%s/%d/task" % (proc_files.ROOT, pid)):
-            found += map(int, text("%d/task/%s/children" % (pid, thread)).split())
-    return found[:_MOST_CHILDREN]
+            pids += map(int, text("%d/task/%s/children" % (pid, thread)).split())
+    return pids[:_MOST_CHILDREN]
 
 
 def opened(pid: int) -> Tuple[List[OpenFile], List[OpenSocket], List[str]]:
@@ -99,15 +99,16 @@ def _file(pid: int, number: str, target: str) -> OpenFile:
 
 def _sockets(pid: int, inodes: Dict[str, None]) -> List[OpenSocket]:
     """Return the connections among these, and those that are asked for, by the tables of the process's network."""
-    found: List[OpenSocket] = []
+    sockets: List[OpenSocket] = []
     for name in ("tcp", "tcp6") if inodes else ():
         for line in text("%d/net/%s" % (pid, name)).splitlines()[1:]:
             words = line.split()
             if len(words) > 9 and words[9] in inodes and words[3] in (_ESTABLISHED, _ASKS):
                 asks, (unsent, _, unread) = words[3] == _ASKS, words[4].partition(":")
                 own = int(words[1].rpartition(":")[2], 16)
-                found.append(OpenSocket(_address(words[2]), own, 0 if asks else int(unsent, 16), 0 if asks else int(unread, 16), asks))
-    return found[:_MOST_SOCKETS]
+                queued = (0, 0) if asks else (int(unsent, 16), int(unread, 16))
+                sockets.append(OpenSocket(_address(words[2]), own, *queued, asks))
+    return sockets[:_MOST_SOCKETS]
 
 
 def _address(word: str) -> str:
@@ -124,15 +125,15 @@ def _control_group(pid: int) -> str:
         _, kinds, path = (line + "::").split(":", 2)
         top, limit = (_TOP_V1, _GROUP_V1[1]) if kinds else (_TOP, _GROUP[1])
         if not kinds or "memory" in kinds.split(","):
-            found = next((place for place in (top + path.rstrip(":/"), top) if os.path.exists(place + limit)), "")
-            if found:
-                return found
+            for folder in (top + path.rstrip(":/"), top):
+                if os.path.exists(folder + limit):
+                    return folder
     return ""
 
 
 def _number(path: str) -> Optional[int]:
-    found = read(path).strip()
-    return int(found) if found.isdigit() else None
+    digits = read(path).strip()
+    return int(digits) if digits.isdigit() else None
 
 
 def _kilobytes(pid: int, name: str) -> Optional[int]:
@@ -141,8 +142,8 @@ def _kilobytes(pid: int, name: str) -> Optional[int]:
 
 
 def _field(path: str, name: str) -> str:
-    found = re.search(r"^%s:\s*(.*)$" % name, text(path), re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(r"^%s:\s*(.*)$" % name, text(path), re.MULTILINE)
+    return match[1].strip() if match else ""
 
 
 def _link(path: str) -> str:

@@ -58,7 +58,7 @@ def read(pid: int, *, native: bool) -> Dump:
     tool = program()
     if not tool:
         return Dump([], problem="py-spy is not installed", allow=_INSTALL % shlex.quote(sys.executable))
-    said = ""
+    errors = ""
     # A thread in the kernel's D state would be stopped only when it comes back, perhaps long after py-spy has gone.
     pauses = native and not _cannot_stop(pid)
     for _ in range(_TRIES):
@@ -66,14 +66,14 @@ def read(pid: int, *, native: bool) -> Dump:
         if done.code is None:
             return Dump([], problem="py-spy %s" % done.why)
         if done.code == 0:
-            found, functions = _threads(done.out, pid)
-            if found:
-                return Dump(found, functions, paused)
-        said = done.err.decode("utf-8", "replace")
-        if any(word in said for word in _REFUSED):
+            threads, functions = _threads(done.out, pid)
+            if threads:
+                return Dump(threads, functions, paused)
+        errors = done.err.decode("utf-8", "replace")
+        if any(word in errors for word in _REFUSED):
             why, allow = refusal(pid)
             return Dump([], problem=why, allow=allow)
-    return Dump([], problem=_reason(pid, said))
+    return Dump([], problem=_reason(pid, errors))
 
 
 def _cannot_stop(pid: int) -> bool:
@@ -121,16 +121,16 @@ def _paused(watch: threading.Thread, over: threading.Event, seen: List[float]) -
 def _threads(out: bytes, pid: int) -> Tuple[List[ThreadStack], List[str]]:
     """Return the threads that py-spy tells, the main one first, and the C functions of the main one."""
     try:
-        told: List[Dict[str, Any]] = json.loads(out)
+        threads: List[Dict[str, Any]] = json.loads(out)
     except ValueError:
         return [], []
-    told = [thread for thread in told if thread.get("frames")]
-    main = next((thread for thread in told if thread.get("os_thread_id") == pid or thread.get("thread_name") == "MainThread"), None)
-    main = main if main is not None or len(told) != 1 else told[0]
+    threads = [thread for thread in threads if thread.get("frames")]
+    main = next((thread for thread in threads if thread.get("os_thread_id") == pid or thread.get("thread_name") == "MainThread"), None)
+    main = main if main is not None or len(threads) != 1 else threads[0]
     functions = [mask(str(frame["name"]))[:200] for frame in (main["frames"] if main else ()) if frame.get("module")]
-    found = [_stack(thread, thread is main) for thread in told]
-    found = [stack for stack in found if stack.frames]
-    return sorted(found, key=lambda stack: not stack.main), functions[:_MOST_NATIVE]
+    stacks = [_stack(thread, thread is main) for thread in threads]
+    stacks = [stack for stack in stacks if stack.frames]
+    return sorted(stacks, key=lambda stack: not stack.main), functions[:_MOST_NATIVE]
 
 
 def _stack(thread: Dict[str, Any], main: bool) -> ThreadStack:
@@ -144,9 +144,9 @@ def _stack(thread: Dict[str, Any], main: bool) -> ThreadStack:
     return ThreadStack(str(thread.get("thread_name") or thread.get("os_thread_id") or ""), main, frames)
 
 
-def _reason(pid: int, said: str) -> str:
+def _reason(pid: int, errors: str) -> str:
     now = proc_files.stat(pid)
     if now is None or now.state in proc_files.GONE:
         return "process %d ended during the look" % pid
-    words = [line.strip() for line in said.splitlines() if line.strip()]
+    words = [line.strip() for line in errors.splitlines() if line.strip()]
     return "py-spy says: %s" % mask(words[-1].replace("Reason: ", ""))[:200] if words else "py-spy found no Python thread in it"

@@ -8,8 +8,8 @@ from ddp_probe.reading import proc_files
 from ddp_probe.reading.proc_files import Stat
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.rank_info import rank_info
-from ddp_probe.wording.text import say
-from ddp_probe.wording.words import listed
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import listed, quoted
 
 KEPT = (
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID SLURM_JOB_ID SLURM_PROCID"
@@ -49,13 +49,14 @@ class Job(NamedTuple):
     def said(self) -> str:
         """Return how a person tells this job from another."""
         first = next((member for member in self.members if member.pid), self.members[0])
-        ranks = ", ".join(str(member.rank) for member in self.members[:8])
-        return "process %d: %s (ranks %s)" % (first.pid, proc_files.command(first.pid) or "no command line", ranks)
+        ranks = joined([str(member.rank) for member in self.members[:8]], by=", ")
+        command = quoted(proc_files.command(first.pid)) or say("no command line")
+        return say("process {pid}: {command} (ranks {ranks})", pid=first.pid, command=command, ranks=ranks)
 
 
 def find(pid: Optional[int], every: bool) -> List[Job]:
     """Return the job that a process is of, all jobs, or the only one; say what there is if that does not decide."""
-    seen = {found.pid: found for found in map(proc_files.stat, proc_files.pids()) if found is not None}
+    seen = {process.pid: process for process in map(proc_files.stat, proc_files.pids()) if process is not None}
     if pid is not None and pid not in seen:
         raise UnusableError(
             what=say("No such process: {pid}.", pid=pid),
@@ -118,7 +119,7 @@ def _by_environment(seen: Mapping[int, Stat], environments: Mapping[int, Optiona
         jobs.setdefault(job, []).append(_member(seen[_main(pids, seen)], environments))
     for job, first in list(_firsts(jobs, seen, environments)):
         jobs.setdefault(job, []).append(first)
-    return [sorted([*members, *_absent(members, seen)], key=lambda one: one.rank) for members in jobs.values()]
+    return [sorted([*members, *_absent(members, seen)], key=lambda member: member.rank) for members in jobs.values()]
 
 
 def _job(env: Mapping[str, str], launcher: str) -> Tuple[str, ...]:
@@ -139,19 +140,19 @@ def _main(pids: Sequence[int], seen: Mapping[int, Stat]) -> int:
 
 def _above(pid: int, seen: Mapping[int, Stat]) -> Set[int]:
     """Return the ancestors of a process."""
-    found: Set[int] = set()
-    while pid in seen and seen[pid].parent not in found:
+    ancestors: Set[int] = set()
+    while pid in seen and seen[pid].parent not in ancestors:
         pid = seen[pid].parent
-        found.add(pid)
-    return found
+        ancestors.add(pid)
+    return ancestors
 
 
-def _member(found: Stat, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
-    env = environments[found.pid] or {}
+def _member(process: Stat, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
+    env = environments[process.pid] or {}
     info = rank_info(env)
-    because = "The environment of process %d names rank %s (%s)." % (found.pid, info.rank, info.launcher)
+    because = "The environment of process %d names rank %s (%s)." % (process.pid, info.rank, info.launcher)
     kept = {name: env[name] for name in KEPT if name in env}
-    return Member(info.rank or 0, found.pid, found.born, info.local_rank, info.world_size, info.launcher, because, kept, found.parent)
+    return Member(info.rank or 0, process.pid, process.born, info.local_rank, info.world_size, info.launcher, because, kept, process.parent)
 
 
 def _firsts(
@@ -163,12 +164,13 @@ def _firsts(
         ranks.update(member.pid for member in members)
     for job, members in jobs.items():
         for parent in {member.parent for member in members if member.local_rank} - ranks:
-            one, *rest = [member for member in members if member.parent == parent]
-            if _is_first(parent, environments) and _program(parent) == _program(one.pid) and all(member.local_rank for member in rest):
+            sibling, *rest = [member for member in members if member.parent == parent]
+            if _is_first(parent, environments) and _program(parent) == _program(sibling.pid) and all(member.local_rank for member in rest):
                 because = "Process %d has started the other ranks of its host by its own command." % parent
-                env = {**one.environment, "LOCAL_RANK": "0"}
-                first = Member(one.rank - (one.local_rank or 0), parent, 0, 0, one.world_size, one.launcher, because, env, seen[parent].parent)
-                yield job, first._replace(born=seen[parent].born)
+                env = {**sibling.environment, "LOCAL_RANK": "0"}
+                number, process = sibling.rank - (sibling.local_rank or 0), seen[parent]
+                about = sibling.world_size, sibling.launcher, because, env, process.parent
+                yield job, Member(number, parent, process.born, 0, *about)
                 ranks.add(parent)
     for pid in sorted(environments, key=lambda pid: seen[pid].born):  # Its workers have the same environment.
         env = environments[pid] or {}
@@ -191,26 +193,26 @@ def _program(pid: int) -> List[str]:
 
 def _absent(members: Sequence[Member], seen: Mapping[int, Stat]) -> List[Member]:
     """Return the ranks of this host for which there is no process, or a dead one that nobody has waited for."""
-    one = next((member for member in members if member.local_rank is not None and _here(member.environment)), None)
-    if one is None or one.local_rank is None:
+    sibling = next((member for member in members if member.local_rank is not None and _here(member.environment)), None)
+    if sibling is None or sibling.local_rank is None:
         return []
-    known, parents = {member.rank for member in members}, {member.parent for member in members}
-    first = one.rank - one.local_rank
-    missing = [rank for rank in range(first, first + _here(one.environment)) if rank not in known]
-    dead = sorted(found.pid for found in seen.values() if found.parent in parents and found.state in proc_files.GONE)
+    present, parents = {member.rank for member in members}, {member.parent for member in members}
+    first = sibling.rank - sibling.local_rank
+    missing = [rank for rank in range(first, first + _here(sibling.environment)) if rank not in present]
+    gone = [process for process in seen.values() if process.state in proc_files.GONE]
+    dead = sorted(process.pid for process in gone if process.parent in parents)
     pids = dead if len(dead) == len(missing) else [0] * len(missing)
-    env = {name: value for name, value in one.environment.items() if name not in ("RANK", "LOCAL_RANK")}
-    return [
-        Member(
-            rank, pid, seen[pid].born if pid else 0, rank - first, one.world_size, one.launcher, "The others of its host name it.", env, one.parent
-        )
-        for rank, pid in zip(missing, pids)
-    ]
+    env = {name: value for name, value in sibling.environment.items() if name not in ("RANK", "LOCAL_RANK")}
+    about = sibling.world_size, sibling.launcher, "The others of its host name it.", env, sibling.parent
+    absent = []
+    for rank, pid in zip(missing, pids):
+        absent.append(Member(rank, pid, seen[pid].born if pid else 0, rank - first, *about))
+    return absent
 
 
 def _here(env: Mapping[str, str]) -> int:
-    found = next((env[name] for name in _HERE if env.get(name, "").isdigit()), "0")
-    return int(found) if len(found) < 6 else 0
+    number = next((env[name] for name in _HERE if env.get(name, "").isdigit()), "0")
+    return int(number) if len(number) < 6 else 0
 
 
 def _spawned(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]) -> List[List[Member]]:
@@ -220,12 +222,12 @@ def _spawned(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[
         words = proc_files.argv(pid) if env is not None and rank_info(env).rank is None else []
         if words and _is_python(pid, seen[pid]) and (_SPAWNED.search(" ".join(words)) or words == proc_files.argv(seen[pid].parent)):
             below.setdefault(seen[pid].parent, []).append(pid)
-    found = []
+    groups = []
     for parent, children in below.items():
         ranks = sorted((pid for pid in children if proc_files.has_loaded(pid, _TORCH)), key=lambda pid: (seen[pid].born, pid))
         if len(ranks) > 1 and _connected(ranks) and not _has_rank(parent, environments):
-            found.append([_by_order(number, seen[pid], len(ranks), environments) for number, pid in enumerate(ranks)])
-    return found
+            groups.append([_by_order(number, seen[pid], len(ranks), environments) for number, pid in enumerate(ranks)])
+    return groups
 
 
 def _connected(ranks: Sequence[int]) -> bool:
@@ -238,16 +240,16 @@ def _has_rank(pid: int, environments: Mapping[int, Optional[Dict[str, str]]]) ->
     return rank_info(environments.get(pid) or {}).rank is not None
 
 
-def _by_order(number: int, found: Stat, count: int, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
-    env = environments[found.pid] or {}
-    because = "It is number %d of %d that process %d has started; the order of their start tells the rank." % (number + 1, count, found.parent)
+def _by_order(number: int, process: Stat, count: int, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
+    env = environments[process.pid] or {}
+    because = "It is number %d of %d that process %d has started; the order of their start tells the rank." % (number + 1, count, process.parent)
     kept = {name: env[name] for name in KEPT if name in env}
-    return Member(number, found.pid, found.born, number, count, "multiprocessing", because, kept, found.parent)
+    return Member(number, process.pid, process.born, number, count, "multiprocessing", because, kept, process.parent)
 
 
-def _is_python(pid: int, found: Stat) -> bool:
+def _is_python(pid: int, process: Stat) -> bool:
     words = proc_files.argv(pid)
-    return found.name.startswith(("python", "pt_main_thread", "ray::")) or os.path.basename((words or [""])[0]).startswith(("python", "ray::"))
+    return process.name.startswith(("python", "pt_main_thread", "ray::")) or os.path.basename((words or [""])[0]).startswith(("python", "ray::"))
 
 
 def _launches(pid: int) -> bool:
@@ -262,7 +264,7 @@ def _is_of(pid: int, job: Job, seen: Mapping[int, Stat]) -> bool:
 
 def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]], pid: Optional[int]) -> List[str]:
     """Say which Python processes could not be read: those that a launcher has started, and the one that was asked for."""
-    found: List[str] = []
+    closed: List[str] = []
     for number, env in environments.items():
         if env is not None or seen[number].state in proc_files.GONE:
             continue
@@ -270,7 +272,7 @@ def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[s
             from ddp_probe.attaching.privileges import refusal
 
             why, allow = refusal(number)
-            found.append(
+            closed.append(
                 say(
                     "process {pid} ({command}) may not be read: {why}; {allow}",
                     pid=number,
@@ -279,4 +281,4 @@ def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[s
                     allow=allow,
                 )
             )
-    return found[:_MOST]
+    return closed[:_MOST]

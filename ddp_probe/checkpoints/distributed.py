@@ -134,16 +134,16 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
     if chunks > pieces:
         text = say("The metadata describes {chunks} chunks, and says where {pieces} are.", chunks=chunks, pieces=pieces)
         judged.broken_in_part(Damage(text, METADATA))
-    fill.tensors(judged, tensors, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in tensors])
+    fill.tensors(judged, tensors, [Storage(part.name, "uint8", "", fill.size_of(part)) for part in tensors])
     judged.devices = {}
-    judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in tensors))[:1000]
-    judged.prefixes = tensor_names.prefixes({each.name: each for each in tensors})
+    judged.keys = list(dict.fromkeys(part.name.partition(".")[0] for part in tensors))[:1000]
+    judged.prefixes = tensor_names.prefixes({part.name: part for part in tensors})
 
 
 def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:
     """Return the tensor, the number of its chunks and of their elements; no tensor for another object, which is one chunk."""
     state = value.state
-    size, chunks, properties = (_member(state, each) for each in ("size", "chunks", "properties"))
+    size, chunks, properties = _member(state, "size"), _member(state, "chunks"), _member(state, "properties")
     shape = _shape(size)
     if shape is None or type(chunks) is not list:
         return None, 1, 0
@@ -154,9 +154,10 @@ def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:
 
 def _shape(value: Any) -> Optional[Tuple[int, ...]]:
     inner = value.arguments[0] if type(value) is PickledCall and type(value.arguments) is tuple and value.arguments else value
-    if type(inner) not in (tuple, list) or len(inner) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in inner):
+    if type(inner) not in (tuple, list) or len(inner) > 64:
         return None
-    return tuple(inner)
+    fits = all(type(number) is int and 0 <= number < 1 << 63 for number in inner)
+    return tuple(inner) if fits else None
 
 
 def _dtype(properties: Any) -> str:
@@ -212,11 +213,11 @@ def _in_file(source: FileRange, inside: List[_Piece], judged: Judged) -> None:
 
 
 def _deep(part: FileRange, piece: _Piece, judged: Judged) -> None:
-    one = Judged("", deep=True)
+    of_part = Judged("", deep=True)
     try:
-        torch_zip.judge(part, one)
+        torch_zip.judge(part, of_part)
     except BrokenError as exc:
-        one.broken(exc.fault)
-    for fault in one.faults if one.verdict == BROKEN else ():
+        of_part.broken(exc.fault)
+    for fault in of_part.faults if of_part.verdict == BROKEN else ():
         text = say("{name}: {fault}", name=quoted(piece.name[:200]), fault=fault.text)
         judged.broken_in_part(Damage(text, piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))

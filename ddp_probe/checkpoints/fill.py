@@ -29,7 +29,7 @@ def from_pickle(judged: Judged, root: Any, machine: Machine, contents: Contents)
     tensors(judged, contents.tensors, contents.storages.values())
     judged.states = {name: len(held) for name, held in contents.states.items()}
     judged.prefixes = tensor_names.prefixes(tensor_names.model_state(contents.tensors, judged.states))
-    judged.classes = [each.path for each in machine.globals.values() if each.path not in ALLOWED]
+    judged.classes = [function.path for function in machine.globals.values() if function.path not in ALLOWED]
     judged.weights_only = weights_only_answer(machine)
     judged.remarks += [say("It asks for {name}, which newer versions of torch do not have.", name=name) for name in _GONE if name in machine.globals]
     pairs = _pairs(root)

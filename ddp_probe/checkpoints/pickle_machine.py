@@ -108,10 +108,10 @@ def _tuple_of(count: int) -> Callable[[Stack], None]:
     def handler(s: Stack) -> None:
         if len(s.stack) < count:
             raise IndexError
-        made = tuple(s.stack[-count:])
+        items = tuple(s.stack[-count:])
         del s.stack[-count:]
-        s.make(made)
-        s.nest(made, _container(made))
+        s.make(items)
+        s.nest(items, _container(items))
 
     return handler
 
@@ -124,9 +124,9 @@ def _container(items: Sequence[Any]) -> Any:
 
 def _made_since_mark(s: Stack, kind: Callable[[List[Any]], Any]) -> None:
     items = s.since_mark()
-    made = kind(items)
-    s.make(made)
-    s.nest(made, _container(items))
+    container = kind(items)
+    s.make(container)
+    s.nest(container, _container(items))
 
 
 def _mark(s: Stack) -> None:
@@ -183,16 +183,16 @@ def _reduce(s: Stack) -> None:
         s.misused = s.misused or say("REDUCE of something that is not a function")
         if type(function) not in (PickledCall, Persistent):
             raise ValueError("a call of a %s" % type(function).__name__)
-    made = PickledCall(function, arguments)
-    s.make(made)
-    s.nest(made, _container((function, arguments)))
+    call = PickledCall(function, arguments)
+    s.make(call)
+    s.nest(call, _container((function, arguments)))
 
 
 def _new_extended(s: Stack) -> None:
     keywords, arguments, function = s.stack.pop(), s.stack.pop(), s.stack.pop()
-    made = PickledCall(function, arguments)
-    made.state = keywords
-    s.make(made)
+    call = PickledCall(function, arguments)
+    call.state = keywords
+    s.make(call)
 
 
 def _object(s: Stack) -> None:

@@ -105,7 +105,7 @@ def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) 
             )
             judged.broken(Damage(text, name, start))
             return
-        if (entry.dtype in _DTYPES and expected != end - begin) or any(each < 0 for each in entry.shape):
+        if (entry.dtype in _DTYPES and expected != end - begin) or any(number < 0 for number in entry.shape):
             text = say(
                 "The tensor {name} needs {expected} bytes for its shape, and has {count}.",
                 name=quoted(name),

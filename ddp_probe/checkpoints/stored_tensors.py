@@ -134,11 +134,11 @@ def _text(value: Any) -> str:
 def read(root: Any, persistent: List[Persistent]) -> Contents:
     """Return what an object holds. Each container is visited once, however often it is referred to."""
     contents = Contents()
-    for each in persistent:
-        known = storage(each.identity)
-        if known is not None:
-            contents.storages.setdefault(known.key, known)
-        elif not _is_module_source(each.identity):
+    for reference in persistent:
+        stored = storage(reference.identity)
+        if stored is not None:
+            contents.storages.setdefault(stored.key, stored)
+        elif not _is_module_source(reference.identity):
             contents.fault(say("A persistent id is not that of a storage that torch knows."))
     seen: Set[int] = set()
     waiting = [_Step(root, None, None, None)] if _holds(root) else []
@@ -221,15 +221,15 @@ class _NamelessTensor(NamedTuple):
     end: int  # The number of elements that its storage must have.
 
 
-def _add(contents: Contents, made: _NamelessTensor, step: _Step) -> None:
+def _add(contents: Contents, part: _NamelessTensor, step: _Step) -> None:
     name = _path(step.place)
-    tensor = Tensor(name, made.shape, made.dtype, made.device, made.storage.key if made.storage else "")
+    tensor = Tensor(name, part.shape, part.dtype, part.device, part.storage.key if part.storage else "")
     contents.tensors.append(tensor)
     if step.holder is not None:
         contents.states.setdefault(_path(step.holder), []).append(tensor)
-    if made.storage is not None:
-        size, own_size = dtype_size(made.dtype) or 1, dtype_size(made.storage.dtype) or 1
-        contents.needed[made.storage.key] = max(contents.needed.get(made.storage.key, 0), -(-made.end * size // own_size))
+    if part.storage is not None:
+        size, own_size = dtype_size(part.dtype) or 1, dtype_size(part.storage.dtype) or 1
+        contents.needed[part.storage.key] = max(contents.needed.get(part.storage.key, 0), -(-part.end * size // own_size))
 
 
 def beyond(contents: Contents) -> Iterator[Tuple[Storage, int]]:
@@ -267,15 +267,17 @@ def _is_wrong(call: PickledCall) -> bool:
 
 def _strided(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
     place, offset, shape, stride = arguments[:4]
-    known = storage(place.identity) if type(place) is Persistent else None
-    if known is None:
+    stored = storage(place.identity) if type(place) is Persistent else None
+    if stored is None:
         return None
-    return _NamelessTensor(known, known.dtype, _numbers(shape), known.device, _end(offset, _numbers(shape), _numbers(stride)))
+    sizes = _numbers(shape)
+    end = _end(offset, sizes, _numbers(stride))
+    return _NamelessTensor(stored, stored.dtype, sizes, stored.device, end)
 
 
 def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
-    made = _strided(arguments)
-    return made._replace(dtype=arguments[6].name) if made and type(arguments[6]) is Global else made
+    tensor = _strided(arguments)
+    return tensor._replace(dtype=arguments[6].name) if tensor and type(arguments[6]) is Global else tensor
 
 
 def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
@@ -285,9 +287,9 @@ def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
 def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
     data = arguments[1]
     values = data[1] if type(data[2]) is not PickledCall or _shape(data[2]) is not None else data[2]
-    made = _tensor(values, depth + 1) if type(values) is PickledCall else None
+    tensor = _tensor(values, depth + 1) if type(values) is PickledCall else None
     shape = next((shape for shape in map(_shape, data[2:]) if shape is not None), ())
-    return made._replace(shape=shape) if made else None
+    return tensor._replace(shape=shape) if tensor else None
 
 
 def _meta(arguments: Tuple[Any, ...]) -> Optional[_NamelessTensor]:
@@ -312,7 +314,7 @@ def _typed(arguments: Tuple[Any, ...], depth: int) -> Optional[_NamelessTensor]:
 def _shape(value: Any) -> Optional[Tuple[int, ...]]:
     if type(value) is PickledCall and type(value.function) is Global and value.function.path == "torch.Size":
         return _numbers(value.arguments[0])
-    return _numbers(value) if type(value) is tuple and all(type(each) is int for each in value) else None
+    return _numbers(value) if type(value) is tuple and all(type(number) is int for number in value) else None
 
 
 def _numbers(value: Any) -> Tuple[int, ...]:
@@ -320,7 +322,9 @@ def _numbers(value: Any) -> Tuple[int, ...]:
     if type(value) is PickledCall:
         numbers = _shape(value)
         value = numbers if numbers is not None else value
-    if type(value) not in (tuple, list) or len(value) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in value):
+    if type(value) not in (tuple, list) or len(value) > 64:
+        raise ValueError
+    if not all(type(number) is int and 0 <= number < 1 << 63 for number in value):
         raise ValueError
     return tuple(value)
 

@@ -34,8 +34,8 @@ def prefixes(state: Dict[str, Tensor]) -> Dict[str, int]:
     for name in state:
         prefix, rest = "", name
         while rest.startswith(WRAPPERS):
-            each = next(each for each in WRAPPERS if rest.startswith(each))
-            prefix, rest = prefix + each, rest[len(each) :]
+            outer = next(outer for outer in WRAPPERS if rest.startswith(outer))
+            prefix, rest = prefix + outer, rest[len(outer) :]
         counts[prefix] = counts.get(prefix, 0) + 1
     return counts if set(counts) - {""} else {}
 
@@ -52,7 +52,7 @@ class Renaming(NamedTuple):
     def wrapper(self) -> str:
         """Return the prefix of a wrapper that one of them has and the other lacks."""
         short, long = sorted((self.old, self.new), key=len)
-        return next((each for each in WRAPPERS if long.replace(each, "", 1) == short), "")
+        return next((prefix for prefix in WRAPPERS if long.replace(prefix, "", 1) == short), "")
 
     @property
     def in_file(self) -> bool:

@@ -12,7 +12,7 @@ from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.stored_tensors import Contents
 from ddp_probe.checkpoints.zip_archive import Archive, ZipEntry, find_end, read_directory
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.words import quoted, size
 
 _INFLATED = 64 << 20  # torch does not compress; so much of a compressed data.pkl is followed.
 _SMALL = 64 << 20  # Records that are always checked, unless they are a tensor's.
@@ -70,14 +70,14 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
 
 
 def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
-    stray = next((each for each in archive.entries if not each.name.startswith(prefix)), None)
+    stray = next((entry for entry in archive.entries if not entry.name.startswith(prefix)), None)
     if stray is not None:
         text = say(
             "This record is not in the folder {folder} of the archive; torch.load refuses that.",
             folder=quoted(prefix[:200]),
         )
         judged.broken(Damage(text, stray.name[:200], stray.offset))
-    if any(".." in each.name.split("/") for each in archive.entries):
+    if any(".." in entry.name.split("/") for entry in archive.entries):
         judged.remarks.append(say("A record's name has '..' in it, which torch never writes."))
 
 
@@ -150,7 +150,7 @@ def _follow(archive: Archive, entry: ZipEntry) -> Tuple[Any, Machine, Contents]:
     if entry.method:
         data = archive.small(entry, _INFLATED)
         if len(data) >= _INFLATED:
-            raise UnknownError(say("data.pkl is compressed, and inflates to more than {limit} MB.", limit=_INFLATED >> 20))
+            raise UnknownError(say("data.pkl is compressed, and inflates to more than {limit}.", limit=size(_INFLATED)))
         stream = PickleStream(_Memory(data))
     else:
         record = archive.record(entry)

@@ -40,10 +40,10 @@ def _writes(pid: int, status: os.stat_result) -> bool:
 def _is_it(folder: str, name: str, status: os.stat_result) -> bool:
     try:
         # The path of a descriptor is not followed to the file: stat of it is answered by the kernel, also if the file was deleted.
-        found = os.stat(os.path.join(folder, name))
+        open_file = os.stat(os.path.join(folder, name))
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
+    return (open_file.st_dev, open_file.st_ino) == (status.st_dev, status.st_ino)
 
 
 def _for_writing(pid: int, name: str) -> bool:

@@ -305,10 +305,11 @@ def _inflated(file_range: FileRange, entry: ZipEntry, limit: int) -> Iterator[by
         for part in file_range.blocks(0, file_range.size):
             left, full = part, False
             while (left or full) and not engine.eof:
-                made = engine.decompress(left, _PART)
-                left, full = engine.unconsumed_tail, len(made) == _PART  # If it is full, there may be more without further input.
-                total += len(made)
-                yield made
+                inflated = engine.decompress(left, _PART)
+                # If the part is full, there may be more without further input.
+                left, full = engine.unconsumed_tail, len(inflated) == _PART
+                total += len(inflated)
+                yield inflated
                 if total >= limit:
                     return
     except zlib.error as exc:

@@ -47,7 +47,9 @@ def _no_text(exc: UnicodeEncodeError) -> ProbeError:
 
 def _dispatch(argv: List[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
-        print(page(), end="")
+        from ddp_probe.showing import language
+
+        print(page(language.chosen(sys.stdout).__call__), end="")
         return 0 if argv else 2  # Nothing was done.
     if argv[0] in ("-V", "--version"):
         print("ddp_probe %s" % ddp_probe.__version__)

@@ -4,7 +4,7 @@ import importlib
 import os
 import shlex
 import sys
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
 
 import ddp_probe
 from ddp_probe.shared.errors import UnusableError, UsageError
@@ -29,7 +29,7 @@ class Command(NamedTuple):
     offers: Mapping[str, str] = {}  # What a shell offers for an argument, by the argument's name in the code.
 
 
-_PAGE = """\
+PAGE = """\
 usage: %(prog)s COMMAND [...]
 
 %(about)s
@@ -55,12 +55,14 @@ Each command exits with 130 at Ctrl-C, and with 2 if it cannot write its output.
 """
 
 
-def page() -> str:
+def page(say: Callable[[str], str] = str) -> str:
     """Return what ``help`` prints."""
-    import textwrap
+    from ddp_probe.showing.layout import wrap
 
-    rows = ["  %-10s %s" % (command.name, command.summary) for command in commands()]
-    return _PAGE % {"prog": PROG, "about": textwrap.fill(described(ddp_probe)[0], 78), "commands": "\n".join(rows)}
+    rows = ["  %-10s %s" % (command.name, say(command.summary)) for command in commands()]
+    about = " ".join(described(ddp_probe)[0].split())
+    template = "\n\n".join(map(say, PAGE.split("\n\n")))
+    return template % {"prog": PROG, "about": "\n".join(wrap(say(about), 78)), "commands": "\n".join(rows)}
 
 
 def described(module: Any) -> Tuple[str, str]:
@@ -95,12 +97,12 @@ def commands() -> List[Command]:
 
 def find(name: str) -> Any:
     """Return the module of the command with this name, or suggest a similar one; no other is imported."""
-    known = names()
-    if name in known:
+    commands = names()
+    if name in commands:
         return load(name)
     import difflib
 
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, commands, n=1)
     what_to_do = say("'{program} help' lists the commands.", program=PROG)
     if close:
         what_to_do = say("Did you mean '{program} {command}'?", program=PROG, command=close[0])

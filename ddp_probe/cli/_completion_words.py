@@ -85,5 +85,5 @@ def _rules_and_checks() -> Iterator[str]:
     from ddp_probe.judging import rules
 
     pages: List[Any] = [rules.rule_of(module) for module in rules.modules()]
-    for each in (*pages, *(module.CHECK for module in checks.modules())):
-        yield from (each.id, each.slug)
+    for part in (*pages, *(module.CHECK for module in checks.modules())):
+        yield from (part.id, part.slug)

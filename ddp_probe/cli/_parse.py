@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import sys
 from typing import Any, List, NoReturn
 
 from ddp_probe.cli._commands import PROG, Command, described, incomplete
@@ -20,13 +21,24 @@ class _Parser(argparse.ArgumentParser):
             what_to_do = say(template, option=close, program=self.prog)
         raise UsageError(_as_text(message), what_to_do)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the page in the reader's language."""
+        from ddp_probe.cli import _help_texts
+        from ddp_probe.showing import language
+
+        say = language.chosen(file or sys.stdout)
+        if say != language.ENGLISH:
+            _help_texts.translate(self, say)
+        super().print_help(file)
+
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""
         match = re.match(r"unrecognized arguments: --([\w-]+)", message)
         import difflib
 
-        known = [name[2:] for name in self._option_string_actions if name.startswith("--")]  # The dashes are alike in all.
-        close = difflib.get_close_matches(match[1], known, n=1, cutoff=0.6) if match else []
+        # The dashes are alike in all.
+        options = [name[2:] for name in self._option_string_actions if name.startswith("--")]
+        close = difflib.get_close_matches(match[1], options, n=1, cutoff=0.6) if match else []
         return "--" + close[0] if close else ""
 
 
@@ -72,12 +84,19 @@ def parser(module: Any) -> argparse.ArgumentParser:
     """Return the parser of a command; the command's module declares the arguments."""
     command: Command = module.COMMAND
     about, page = described(module)  # The long text follows the options, which are on the first screen then.
-    made = _Parser(prog="%s %s" % (PROG, command.name), description=about, epilog=page or None, allow_abbrev=False, usage=command.usage)
-    module.add_arguments(made)
+    command_parser = _Parser(
+        prog="%s %s" % (PROG, command.name),
+        description=about,
+        epilog=page or None,
+        allow_abbrev=False,
+        usage=command.usage,
+    )
+    module.add_arguments(command_parser)
     if command.paints:
-        _add_colour(made)
-    made.usage = command.usage or " ".join([made.prog, "[OPTIONS]", *map(_positional, made._get_positional_actions())])
-    return made
+        _add_colour(command_parser)
+    arguments = map(_positional, command_parser._get_positional_actions())
+    command_parser.usage = command.usage or " ".join([command_parser.prog, "[OPTIONS]", *arguments])
+    return command_parser
 
 
 def _positional(action: argparse.Action) -> str:
@@ -86,12 +105,12 @@ def _positional(action: argparse.Action) -> str:
     return {"*": "[%s ...]", "+": "%s [%s ...]" % ("%s", name), "?": "[%s]"}.get(str(action.nargs or ""), "%s") % name
 
 
-def _add_colour(made: argparse.ArgumentParser) -> None:
+def _add_colour(command_parser: argparse.ArgumentParser) -> None:
     """Add the option of every command that prints with colours."""
     from ddp_probe.showing import paint
 
     meaning = "auto (the default: as the terminal, NO_COLOR and FORCE_COLOR say), always or never"
-    made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help=meaning)
+    command_parser.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help=meaning)
 
 
 def run(module: Any, argv: List[str]) -> int:

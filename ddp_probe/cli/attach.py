@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
     return 1 if 1 in codes else max(codes)
 
 
-def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]:
+def look(args: Optional[argparse.Namespace] = None, why: str = "") -> List[str]:
     """Look at the jobs, say on stderr why and what that has cost, and return the folders of the runs."""
     from ddp_probe.attaching import look as looking
     from ddp_probe.attaching import py_spy, ranks
@@ -95,8 +95,8 @@ def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]
         py_spy.refuse_native()
     folders = []
     jobs = ranks.find(pid, every)
-    if said:
-        remark(said)
+    if why:
+        remark(why)
     for job in jobs:
         how = (
             {"looks": args.looks, "apart": args.within, "together": args.together}

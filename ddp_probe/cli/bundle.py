@@ -37,7 +37,7 @@ from typing import Any
 from ddp_probe.cli import _sizes
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import command
+from ddp_probe.wording.words import command, size
 
 _SMALLEST = 1 << 14
 
@@ -70,22 +70,22 @@ def run(args: argparse.Namespace) -> int:
     bar, writes = Bar(), not (args.list or args.env_only)
     most = _sizes.size_of(args.max_bytes, "--max-bytes", _SMALLEST, say("500k or 20M"))
     request = make.BundleRequest(args.paths, args.output, most, source=not args.no_source, writes=writes, force=args.force)
-    with make.prepared(request, bar) as made:
+    with make.prepared(request, bar) as bundle:
         bar.clear()
         if args.env_only:
-            print(json.dumps({"environment": made.environment}) if args.json else made.environment, end="\n" if args.json else "")
+            print(json.dumps({"environment": bundle.environment}) if args.json else bundle.environment, end="\n" if args.json else "")
             return 0
         closed = None
         try:
             if not args.json:
-                _list(made)
+                _list(bundle)
         except BrokenPipeError as exc:  # 'bundle | head' still writes the archive.
             closed = exc
         if not args.list:
-            stage.place(made.packed, made.output, force=args.force)
+            stage.place(bundle.packed, bundle.output, force=args.force)
         if closed is not None:
             raise closed
-        _end(made, args)
+        _end(bundle, args)
     return 0
 
 
@@ -99,34 +99,40 @@ def _host(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(made: Any) -> None:
+def _list(bundle: Any) -> None:
     from ddp_probe.moving.bundle.contents import KINDS
     from ddp_probe.showing import bundle_page, language, paint
     from ddp_probe.showing.layout import StyledLine, sentence
 
     width = max(40, min(paint.width(), 110))
     reader = language.chosen(sys.stdout)
-    page = list(bundle_page.lines(made.manifest, [kind[:3] for kind in KINDS], width, reader))
-    if made.differs:
-        page += [StyledLine(""), *sentence(reader.text(made.differs), width, style=paint.WARN)]
+    page = list(bundle_page.lines(bundle.manifest, [kind[:3] for kind in KINDS], width, reader))
+    if bundle.differs:
+        page += [StyledLine(""), *sentence(reader.text(bundle.differs), width, style=paint.WARN)]
     paint.write(page)
-    print("\n%s\n\n%s" % (reader("To paste into an issue:"), made.environment))
+    print("\n%s\n\n%s" % (reader("To paste into an issue:"), bundle.environment))
     sys.stdout.flush()
 
 
-def _end(made: Any, args: argparse.Namespace) -> None:
-    from ddp_probe.showing import bundle_page, language
+def _end(bundle: Any, args: argparse.Namespace) -> None:
+    from ddp_probe.showing import language
 
     if args.json:
         import msgspec
 
-        found = {"file": None if args.list else made.output, "bytes": made.size, "differs": made.differs, "environment": made.environment}
-        print(json.dumps({**found, "bundle": msgspec.to_builtins(made.manifest, enc_hook=str)}, indent=1))
+        about = {
+            "file": None if args.list else bundle.output,
+            "bytes": bundle.size,
+            "differs": bundle.differs,
+            "environment": bundle.environment,
+        }
+        print(json.dumps({**about, "bundle": msgspec.to_builtins(bundle.manifest, enc_hook=str)}, indent=1))
         return
-    size, reader = bundle_page.size(made.size), language.chosen(sys.stdout)
+    reader = language.chosen(sys.stdout)
     if args.list:
-        print(reader.text(say("Nothing was written: --list. The archive would have {size}.", size=size)))
+        template = "Nothing was written: --list. The archive would have {size}."
+        print(reader.text(say(template, size=size(bundle.size))))
         return
-    print(reader.text(say("Written: {path}, {size}.", path=made.output, size=size)))
+    print(reader.text(say("Written: {path}, {size}.", path=bundle.output, size=size(bundle.size))))
     print(reader("To read it on any machine:"))
-    print("  %s" % command("report", made.output))
+    print("  %s" % command("report", bundle.output))

@@ -88,16 +88,17 @@ def run(args: argparse.Namespace) -> int:
 
         say = language.chosen(sys.stdout)
         paint.write(checkpoint_page.lines(judged, max(40, paint.width()), names=args.names, say=say))
-    if any(each.verdict == "broken" or (each.against and not each.against.fits) for each in judged):
-        return 1
-    return max(CODES[each.verdict] for each in judged)
+    for checkpoint in judged:
+        if checkpoint.verdict == "broken" or (checkpoint.against and not checkpoint.against.fits):
+            return 1
+    return max(CODES[checkpoint.verdict] for checkpoint in judged)
 
 
-def _compare(found: List[Any], path: str) -> None:
+def _compare(checkpoints: List[Any], path: str) -> None:
     from ddp_probe.checkpoints import against
 
     other = against.read(path)
-    for judged in found:
+    for judged in checkpoints:
         if judged.tensors is not None:
             judged.against = against.compare(judged, other)
 

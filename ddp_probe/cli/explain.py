@@ -219,7 +219,7 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
 
     from ddp_probe.showing import safe
 
-    said = say("No rule or check matches {name}.", name=safe.line(repr(name), 100))
+    what_happened = say("No rule or check matches {name}.", name=safe.line(repr(name), 100))
     number = re.fullmatch(r"(?i)((?:ddp|doc)\d)\d+", name.strip())
     if number:  # An id that differs in a digit is another rule: suggest its group.
         from ddp_probe.doctor import checks
@@ -228,9 +228,11 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
         about = {**rule_page.HUNDREDS, **checks.HUNDREDS}.get(number[1].upper())
         if about:
             template = "'python -m ddp_probe explain {letters}' lists what is about {about}."
-            return UsageError(said, say(template, letters=number[1].upper(), about=say(about)))
-        return UsageError(said, say("'python -m ddp_probe explain' lists the groups."))
-    close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=3, cutoff=0.5)
-    meant = [known for word in close for known in names if known.lower() == word]
+            return UsageError(what_happened, say(template, letters=number[1].upper(), about=say(about)))
+        return UsageError(what_happened, say("'python -m ddp_probe explain' lists the groups."))
+    close = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.5)
+    meant = [other for word in close for other in names if other.lower() == word]
     groups = say("'python -m ddp_probe explain' lists the groups.")
-    return UsageError(said, say("Did you mean {name}?", name=listed(meant, by=" or ")) if meant else groups)
+    if meant:
+        return UsageError(what_happened, say("Did you mean {name}?", name=listed(meant, by=" or ")))
+    return UsageError(what_happened, groups)

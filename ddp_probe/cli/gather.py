@@ -45,6 +45,7 @@ from ddp_probe.cli import _launched, report
 from ddp_probe.cli._commands import FILES, FOLDERS, RUNS, Command
 from ddp_probe.shared.errors import UsageError
 from ddp_probe.wording.text import say
+from ddp_probe.wording.words import size
 
 COMMAND = Command(
     "gather",
@@ -89,11 +90,11 @@ def _report(request: Any, args: argparse.Namespace) -> int:
     with gather.gathered(request, os.environ, steps) as came:
         steps.clear()
         try:
-            found = ddp_probe.read(came.folder + came.launch, progress=bar)
+            gathered_run = ddp_probe.read(came.folder + came.launch, progress=bar)
         finally:
             bar.clear()
-        gathered.note_lacking(found, came.lacking)  # the folder says the same, unless its disk is full
-        diagnosis = ddp_probe.diagnose(found)
+        gathered.note_lacking(gathered_run, came.lacking)  # the folder says the same, unless its disk is full
+        diagnosis = ddp_probe.diagnose(gathered_run)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
         came.code = diagnosis.exit_code(args.strict)
@@ -103,14 +104,13 @@ def _report(request: Any, args: argparse.Namespace) -> int:
 
 def _say(came: Any) -> None:
     """Say on stderr what arrived and what did not: stdout has only the report."""
-    from ddp_probe.showing import bundle_page
     from ddp_probe.showing.remark import remark
 
     remark(
         say(
             "gathered from {count} {count:host|hosts}: {size} received, in {folder}",
             count=len(came.hosts),
-            size=bundle_page.size(came.bytes),
+            size=size(came.bytes),
             folder=came.folder,
         )
     )

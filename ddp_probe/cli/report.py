@@ -137,10 +137,10 @@ def _run(args: argparse.Namespace) -> int:
     with bundled.opened(args.paths) as paths:
         bar = Bar()
         try:
-            found = ddp_probe.read(*paths, progress=bar, cores=args.cores)
+            logged_run = ddp_probe.read(*paths, progress=bar, cores=args.cores)
         finally:
             bar.clear()
-        diagnosis = ddp_probe.diagnose(found)
+        diagnosis = ddp_probe.diagnose(logged_run)
         _show(diagnosis, args.form, files)
         return exit_codes.of(diagnosis, args.exit_by, args.strict)
 

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Collect and print."""
     from ddp_probe.reading import find, glance
-    from ddp_probe.showing import safe
+    from ddp_probe.showing import language, safe
     from ddp_probe.showing.progress import Steps
 
     folder = args.folder or find.root()
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=2))
     elif rows:
-        print("\n".join(_table(rows)))
+        print("\n".join(_table(rows, language.chosen(sys.stdout))))
     if not rows:
         raise find.no_run(folder)
     return 0
@@ -144,22 +144,26 @@ def _verdict(row: Dict[str, Any]) -> Dict[str, Any]:
     return {"verdict": diagnosis.verdict, "rules": [finding.id for finding in diagnosis.findings]}
 
 
-def _table(rows: List[Dict[str, Any]]) -> List[str]:
+def _table(rows: List[Dict[str, Any]], say: Any) -> List[str]:
     from ddp_probe.showing import event_line, layout, safe
 
-    lines = [["run", "age", "ranks", "verdict", "ended"]]
+    how_it_ended = say("ended ").strip()  # The heading: "ended" without the space is one of the ends.
+    lines = [[say("run"), say("age"), say("ranks"), say("verdict"), how_it_ended]]
     for row in rows:
         expected = row["ranks_expected"]
         ranks = "%d/%s" % (row["ranks_seen"], "?" if expected is None else expected)
-        how = row["because"] or row["ended"] if row["ended"] != "running" else ", ".join(filter(None, ("running", row["because"])))
-        name = "%s and %d more" % (row["name"], len(row["parts"]) - 1) if row["parts"] else row["name"]
-        lines.append([name, _age(row["age"]), ranks, " ".join([row["verdict"], *row["rules"][:1]]), how])
+        how = [say.text(row["because"])] if row["because"] else []
+        if row["ended"] == "running" or not how:
+            how.insert(0, say(row["ended"]))
+        name = say("%s and %d more") % (row["name"], len(row["parts"]) - 1) if row["parts"] else row["name"]
+        verdict = " ".join([say(row["verdict"]), *row["rules"][:1]])
+        lines.append([name, _age(row["age"]), ranks, verdict, say(", ").join(how)])
     table = layout.columns(lines)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     if any(row["command"] for row in rows):  # last, because it may be long
         size = max(map(safe.width, table))
         room = max(width - size - 2, _SHORTEST) if width else 0
-        texts = ["command", *(event_line.cut_inside(safe.line(row["command"]), room) for row in rows)]
+        texts = [say("command"), *(event_line.cut_inside(safe.line(row["command"]), room) for row in rows)]
         table = [(line + " " * (size - safe.width(line)) + "  " + text).rstrip() for line, text in zip(table, texts)]
     return [event_line.cut(line, width) if width else line for line in table]
 

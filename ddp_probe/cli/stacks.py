@@ -65,7 +65,7 @@ def from_outside(run: Optional[str]) -> Optional[str]:
 
         try:
             there_is_none = "There is no run here: the processes of this host are looked at from outside, as 'attach' does."
-            folders = attach.look(said=say(there_is_none))
+            folders = attach.look(why=say(there_is_none))
         except UsageError:  # There are several jobs.
             raise
         except UnusableError:
@@ -96,7 +96,10 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
 def _write(path: str, stacks: List[Any], *, all_threads: bool) -> None:
     from ddp_probe.reading import rank_stacks
 
-    text = "".join(line + "\n" for line in rank_stacks.folded(thread for each in stacks for thread in each.threads if thread.main or all_threads))
+    threads: List[Any] = []
+    for rank in stacks:
+        threads += [thread for thread in rank.threads if thread.main or all_threads]
+    text = "".join(line + "\n" for line in rank_stacks.folded(threads))
     if path == "-":
         sys.stdout.write(text)
         return

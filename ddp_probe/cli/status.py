@@ -28,15 +28,21 @@ import os
 import shlex
 import sys
 from collections import Counter
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import ddp_probe
+from ddp_probe.activation.installer import activator_files
 from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 from ddp_probe.cli._commands import Command
 from ddp_probe.shared import settings
+from ddp_probe.showing import language
+from ddp_probe.showing.language import Language
+from ddp_probe.showing.layout import label_of_width
 from ddp_probe.showing.safe import visible
+from ddp_probe.wording.text import say as text_of
+from ddp_probe.wording.words import command, quoted
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _FORMS = {"both": "sitecustomize and pth"}
@@ -59,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print("\n".join(_lines(status, args.verbose)))
+        print("\n".join(_lines(status, args.verbose, language.chosen(sys.stdout))))
     activator = status["activator"]
     if activator["missing"]:
         return 2
@@ -111,61 +117,111 @@ def _unarmed() -> List[str]:
         return []
 
 
-def _lines(status: Dict[str, Any], verbose: bool) -> List[str]:
+def _lines(status: Dict[str, Any], verbose: bool, say: Language) -> List[str]:
     activator, variable = status["activator"], status["variable"]
-    lines = [
-        "interpreter  %s (Python %s)" % (status["interpreter"]["executable"], status["interpreter"]["version"]),
-        "ddp_probe    %s" % status["ddp_probe"],
-        "DDP_PROBE    %s" % ("unset" if variable is None else variable),
-        "activator    %s" % _activator(activator),
+    python = status["interpreter"]
+    interpreter = text_of("{path} (Python {version})", path=python["executable"], version=python["version"])
+    rows: List[Tuple[str, str]] = [
+        (say("interpreter"), say.text(interpreter)),
+        ("ddp_probe", status["ddp_probe"]),
+        ("DDP_PROBE", say("unset") if variable is None else variable),
+        (say("activator"), say.text(_activator(activator))),
     ]
-    lines += ["             %s%s" % (path, _about(path, activator)) for path in activator["files"]]
-    lines += ["changed      %s: uninstall leaves it as it is" % path for path in activator["changed"]]
-    lines += ["package      %s" % activator["package"]] if activator["package"] else []
-    lines += ["mistake      %s: %s" % pair for pair in status["mistakes"].items()]
-    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in map(visible, status["unarmed"][:4])]
-    lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in status["versions"].items())]
-    return [*lines, "", "targets", *(_targets if verbose else _counted)(status["targets"])]
+    rows += [("", path + _about(path, activator, say)) for path in activator["files"]]
+    changed = [text_of("{path}: uninstall leaves it as it is", path=path) for path in activator["changed"]]
+    rows += [(say("changed"), say.text(text)) for text in changed]
+    rows += [(say("package"), activator["package"])] if activator["package"] else []
+    for name, mistake in status["mistakes"].items():
+        rows.append((say("mistake"), name + say(": ") + say.text(mistake)))
+    for job in status["unarmed"][:4]:
+        template = "{job}. There is no run of it here. Next: {command}"
+        next_step = text_of(template, job=job, command=command("attach"))
+        rows.append((say("running"), visible(say.text(next_step))))
+    versions = [(name, number or say("not installed")) for name, number in status["versions"].items()]
+    return [
+        *(label_of_width(label, 13) + text for label, text in rows),
+        "",
+        say("versions"),
+        *("  %-10s %s" % row for row in versions),
+        "",
+        say("targets"),
+        *(_targets if verbose else _counted)(status["targets"], say),
+    ]
 
 
-def _about(path: str, activator: Dict[str, Any]) -> str:
-    return _UNCOMPILED * (path in activator["uncompiled"]) + _SHARED * (path in activator["shared"])
+def _about(path: str, activator: Dict[str, Any], say: Language) -> str:
+    uncompiled, shared = path in activator["uncompiled"], path in activator["shared"]
+    return (say(_UNCOMPILED) if uncompiled else "") + (say(_SHARED) if shared else "")
 
 
-def _counted(rows: List[Dict[str, Any]]) -> List[str]:
+def _counted(rows: List[Dict[str, Any]], say: Language) -> List[str]:
     """Return how many targets there are of each state, and each one that is needed and would not be patched."""
     counts = Counter(row["state"] for row in rows)
     needed = [row for row in rows if not row["optional"] and row["state"] not in (_static.PATCHED, _static.MISSING)]
-    return [*("  %-16s %d" % pair for pair in counts.items()), *_targets(needed), "  status -v prints each."]
+    lines = [_of_state(state, str(count), say) for state, count in counts.items()]
+    return [*lines, *_targets(needed, say), say("  status -v prints each.")]
+
+
+def _of_state(state: str, text: str, say: Language) -> str:
+    return "  " + label_of_width(say(state), 17) + text
 
 
 def _activator(activator: Dict[str, Any]) -> str:
-    pip = "%s -m pip install %s" % (shlex.quote(sys.executable), " ".join(activator["missing"]))
-    texts = {
-        "active": "active, by %s; a child interpreter proves it%s" % (_FORMS.get(activator["via"], activator["via"]), _remark(activator)),
-        "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (_FORMS.get(activator["via"], activator["via"]), activator["because"]),
-        "incomplete": "installed, but records nothing: %s Next: %s" % (activator["because"], pip),
-        "absent": "absent. Next: python -m ddp_probe install" if activator["installable"] else "absent. %s" % activator["because"],
-    }
-    fallback = "%s. %s Next: python -m ddp_probe install, or uninstall" % (activator["state"], activator["because"])
-    return str(texts.get(activator["state"], fallback))
+    pip = quoted("%s -m pip install %s" % (shlex.quote(sys.executable), " ".join(activator["missing"])))
+    state, because, install = activator["state"], _because(activator), command("install")
+    by = text_of(_FORMS.get(activator["via"], activator["via"]))
+    if state == "active":
+        template = "active, by {form}; a child interpreter proves it{remark}"
+        return text_of(template, form=by, remark=_remark(activator))
+    if state == "outdated":
+        template = "active, by {form}. {because} Next: {command}"
+        return text_of(template, form=by, because=because, command=install)
+    if state == "incomplete":
+        template = "installed, but records nothing: {because} Next: {command}"
+        return text_of(template, because=because, command=pip)
+    if state == "absent":
+        if activator["installable"]:
+            return text_of("absent. Next: {command}", command=install)
+        return text_of("absent. {because}", because=because)
+    template = "{state}. {because} Next: {command}, or uninstall"
+    return text_of(template, state=text_of(state), because=because, command=install)
+
+
+def _because(activator: Dict[str, Any]) -> str:
+    """Return why the activator is in its state; what the installer says with a name has a template here."""
+    because, missing = activator["because"], activator["missing"]
+    only = missing[0] if len(missing) == 1 else ""
+    texts = [
+        text_of("{package} is not installed. Nothing would be recorded.", package=only),
+        text_of("{packages} are not installed. Nothing would be recorded.", packages=", ".join(missing)),
+        text_of("{path} comes first on the path and wins.", path=activator["shadowed_by"] or ""),
+        text_of(
+            "It is of version {version}, this package writes version {current}.",
+            version=activator["version"],
+            current=activator_files.current_version(),
+        ),
+    ]
+    return next((text for text in texts if str(text) == because), text_of(because))
 
 
 def _remark(activator: Dict[str, Any]) -> str:
-    because = activator["because"]
+    because = _because(activator)
     if activator["via"] == "sitecustomize":
-        return ". %s 'python -m ddp_probe install' writes a .pth line beside it, which works together with it" % because
-    return ". " + because.rstrip(".") if because else ""
+        template = ". {because} {command} writes a .pth line beside it, which works together with it"
+        return text_of(template, because=because, command=quoted("'python -m ddp_probe install'"))
+    return text_of(". {because:clause}", because=because) if because else ""
 
 
-def _targets(rows: List[Dict[str, Any]]) -> List[str]:
+def _targets(rows: List[Dict[str, Any]], say: Language) -> List[str]:
     lines = []
     for row in rows:
         if row["state"] == _static.MISSING:
             continue
-        lines.append("  %-16s %s.%s" % (row["state"], row["module"], row["qualname"]))
+        lines.append(_of_state(row["state"], "%s.%s" % (row["module"], row["qualname"]), say))
         if row["why"]:
-            lines.append("  %-16s   %s" % ("", row["why"]))
+            lines.append("  %-16s   %s" % ("", say.text(row["why"])))
     missing = [row["module"].split(".", 1)[0] for row in rows if row["state"] == _static.MISSING]
-    lines += ["  %-16s %s (targets: %d)" % (_static.MISSING, name, missing.count(name)) for name in sorted(set(missing))]
+    for name in sorted(set(missing)):
+        count = text_of("{name} (targets: {count})", name=name, count=missing.count(name))
+        lines.append(_of_state(_static.MISSING, say.text(count), say))
     return lines

@@ -7,7 +7,8 @@ somebody has changed is left as it is, and named.
 
 import argparse
 import os
-from typing import List
+import sys
+from typing import Callable, List
 
 from ddp_probe.cli._commands import Command
 
@@ -21,17 +22,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(_args: argparse.Namespace) -> int:
     """Remove, report."""
-    print("\n".join(_remove() or ["Nothing to remove."]))
+    lines = _remove(_in_words())
+    print("\n".join(lines))
     return 0
 
 
-def _remove() -> List[str]:
+def _in_words() -> Callable[[str], str]:
+    """Return what gives a text in the reader's language; a package that is broken says it in English."""
+    try:
+        from ddp_probe.showing import language
+    except Exception:
+        return str
+    return language.chosen(sys.stdout).__call__
+
+
+def _remove(say: Callable[[str], str]) -> List[str]:
     """Use the installer; if the package is too broken to load it, the installed activator removes itself."""
     try:
         from ddp_probe.activation.installer import activator_files, installation, locations
     except Exception:
-        return _without_the_package()
-    return activator_files.said(installation.uninstall(), locations.all_folders())
+        return _without_the_package() or [say("Nothing to remove.")]
+    lines = activator_files.said(installation.uninstall(), locations.all_folders(), say)
+    return lines or [say("Nothing to remove.")]
 
 
 def _without_the_package() -> List[str]:

@@ -156,9 +156,9 @@ def _wait(folders: List[str]) -> None:
     from ddp_probe.showing.remark import remark
     from ddp_probe.showing.watch import watch_look
 
-    said = ""
+    last_told = ""
     for why in watch_look.waits_for(folders):
-        if why != said:
+        if why != last_told:
             remark(say("Waiting: {why}. Ctrl-C ends this.", why=why))
-            said = why
+            last_told = why
         time.sleep(_PAUSE)

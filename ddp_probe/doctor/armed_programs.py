@@ -31,8 +31,8 @@ class _Start(NamedTuple):
 
 def interpreter(command: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the first Python of a command; empty if none is found."""
-    found = _start(command, env.get("PATH", os.defpath)).interpreter
-    return found[0] if found else ""
+    python = _start(command, env.get("PATH", os.defpath)).interpreter
+    return python[0] if python else ""
 
 
 def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
@@ -84,10 +84,10 @@ def _start(command: Sequence[str], path: str) -> _Start:
         by, text = _script(program, path)
         if not by:
             continue
-        interpreter, found = by, _brings(text, by[0])
-        if not found:
+        interpreter, brought = by, _brings(text, by[0])
+        if not brought:
             break
-        tool, folder = os.path.basename(program), found
+        tool, folder = os.path.basename(program), brought
     return _Start(interpreter, tool, folder)
 
 

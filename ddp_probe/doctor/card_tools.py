@@ -167,40 +167,40 @@ class CardTool:
         if not self._tools:
             return CardsState(problem="No tool of a vendor is on PATH.")
         answers = []
-        for known, path in self._tools:
-            answers.append(self._answer(known, path))
+        for accelerator, path in self._tools:
+            answers.append(self._answer(accelerator, path))
             if answers[-1].cards:
-                self._tools = [(known, path)]
+                self._tools = [(accelerator, path)]
                 break
         return next((cards_state for cards_state in answers if cards_state.cards or cards_state.text), answers[0])
 
-    def _answer(self, known: Accelerator, path: str) -> CardsState:
-        state = CardsState(tool=known.smi)
-        if known.name == "cuda":
+    def _answer(self, accelerator: Accelerator, path: str) -> CardsState:
+        state = CardsState(tool=accelerator.smi)
+        if accelerator.name == "cuda":
             state.cards = _from_nvml()
             if state.cards:
                 state.tool = "nvml"
                 return state
         texts: List[str] = []
-        for arguments in known.smi_state or ((),):
+        for arguments in accelerator.smi_state or ((),):
             printed = children.output([path, *arguments], self._environ, SECONDS, self._over)
             if printed.code != 0 and not texts:
                 why = printed.why or say("ended with exit code {code}", code=printed.code or 0)
-                state.problem = str(say("{tool} {why}.", tool=known.smi, why=why))
+                state.problem = str(say("{tool} {why}.", tool=accelerator.smi, why=why))
                 state.text = masked(printed.text, _TEXT)
                 return state
             texts.append(printed.text if printed.code == 0 else "")
-        state.cards = cards(known.smi_form, texts)
-        if not state.cards or known.smi_form not in _DOCUMENTED:
+        state.cards = cards(accelerator.smi_form, texts)
+        if not state.cards or accelerator.smi_form not in _DOCUMENTED:
             state.text = masked(texts[0], _TEXT)
         return state
 
 
 def _on_path(environ: Mapping[str, str]) -> Iterator[Tuple[Accelerator, str]]:
-    for known in ACCELERATORS:
-        path = shutil.which(known.smi, path=environ.get("PATH")) if known.smi else None
+    for accelerator in ACCELERATORS:
+        path = shutil.which(accelerator.smi, path=environ.get("PATH")) if accelerator.smi else None
         if path:
-            yield known, path
+            yield accelerator, path
 
 
 class CardsOverTime:

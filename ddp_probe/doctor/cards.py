@@ -19,21 +19,24 @@ class Signs(NamedTuple):
     variables: List[str]  # Visible-device variables that are set.
 
 
-def signs(host: Host, known: Accelerator) -> Signs:
+def signs(host: Host, kind: Accelerator) -> Signs:
     """Return the signs of one accelerator."""
-    tool = shutil.which(known.smi, path=host.environ.get("PATH", os.defpath)) if known.smi else None
-    return Signs(device_files(host, known), importable_module(host, known), tool or "", [name for name in known.visible if name in host.environ])
+    tool = shutil.which(kind.smi, path=host.environ.get("PATH", os.defpath)) if kind.smi else None
+    variables = [name for name in kind.visible if name in host.environ]
+    return Signs(device_files(host, kind), importable_module(host, kind), tool or "", variables)
 
 
-def device_files(host: Host, known: Accelerator) -> List[str]:
+def device_files(host: Host, kind: Accelerator) -> List[str]:
     """Return the device files below /dev, in the order of the cards."""
-    files = [path for pattern in known.device_files for path in glob.glob(os.path.join(glob.escape(host.dev), pattern))]
+    files: List[str] = []
+    for pattern in kind.device_files:
+        files += glob.glob(os.path.join(glob.escape(host.dev), pattern))
     return sorted(set(files), key=lambda path: (len(path), path))
 
 
-def importable_module(host: Host, known: Accelerator) -> str:
+def importable_module(host: Host, kind: Accelerator) -> str:
     """Return the vendor's module that is installed; nothing is imported."""
-    return next((name for name in known.modules if packages_of(host).origin(name)), "")
+    return next((name for name in kind.modules if packages_of(host).origin(name)), "")
 
 
 def accelerator(host: Host) -> Optional[Accelerator]:
@@ -53,15 +56,19 @@ def _accelerator(host: Host) -> Optional[Accelerator]:
 
 def signed(host: Host) -> Optional[Accelerator]:
     """Return the accelerator with the strongest sign, of those that torch is not needed for."""
-    seen = [(known, signs(host, known)) for known in ACCELERATORS if known.name != "privateuseone"]
-    return next((known for sign in ("files", "module", "tool") for known, seen_here in seen if getattr(seen_here, sign)), None)
+    seen = [(kind, signs(host, kind)) for kind in ACCELERATORS if kind.name != "privateuseone"]
+    for sign in ("files", "module", "tool"):
+        for kind, seen_here in seen:
+            if getattr(seen_here, sign):
+                return kind
+    return None
 
 
 def begin(host: Host) -> None:
     """Start the children that import torch, which takes seconds, side by side."""
     asked = host.request.device
-    known = (None if asked == "cpu" else by_device_type(asked)) if asked else signed(host)
-    module = importable_module(host, known) if known else ""
+    kind = (None if asked == "cpu" else by_device_type(asked)) if asked else signed(host)
+    module = importable_module(host, kind) if kind else ""
     for arguments in {(), (module,)} if module else {()}:  # DOC101 is about torch alone.
         host.begin("torch_facts", *arguments)
     host.begin("mmengine_facts", module)
@@ -69,23 +76,23 @@ def begin(host: Host) -> None:
 
 def torch_facts(host: Host) -> ChildAnswer:
     """Return what torch says after the vendor's module was imported, if there is one."""
-    known = accelerator(host)
-    module = importable_module(host, known) if known else ""
+    kind = accelerator(host)
+    module = importable_module(host, kind) if kind else ""
     return host.ask("torch_facts", module) if module else host.ask("torch_facts")
 
 
 def count(host: Host) -> int:
     """Return how many cards torch counts."""
-    known = accelerator(host)
-    counted = torch_facts(host).last.get("cards", {}) if known else {}
-    return int(counted.get(known.torch_attribute, 0)) if known else 0
+    kind = accelerator(host)
+    counted = torch_facts(host).last.get("cards", {}) if kind else {}
+    return int(counted.get(kind.torch_attribute, 0)) if kind else 0
 
 
 def names() -> List[str]:
     """Return the device types that can be requested."""
-    return ["cpu", *(device_type(known) for known in ACCELERATORS if known.name != "privateuseone")]
+    return ["cpu", *(device_type(kind) for kind in ACCELERATORS if kind.name != "privateuseone")]
 
 
-def device_type(known: Accelerator) -> str:
+def device_type(kind: Accelerator) -> str:
     """Return what torch calls the devices."""
-    return known.device_types[0] if known.device_types else known.name
+    return kind.device_types[0] if kind.device_types else kind.name

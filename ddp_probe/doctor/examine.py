@@ -13,13 +13,14 @@ from ddp_probe.wording.words import listed, quoted
 def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
     """Yield each check with its answer, after the checks that it needs."""
     answers: Dict[str, Answer] = {}
+    slugs = {module.CHECK.slug for module in modules}
     try:
         for module in _in_order(modules):
             check: Check = module.CHECK
             if begin is not None:
                 begin(check)
             started = time.monotonic()
-            if {"torch-imports", "mmengine-device"} <= {each.CHECK.slug for each in modules} and not answers:
+            if {"torch-imports", "mmengine-device"} <= slugs and not answers:
                 cards.begin(host)
             answers[check.slug] = answer = _answer(host, module, check, answers)
             yield Result(check, answer, time.monotonic() - started)

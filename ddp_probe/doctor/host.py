@@ -37,8 +37,8 @@ class Host:
         """Return what a look finds; several checks share it."""
         if key not in self._answers:
             self._answers[key] = look()
-        found: _T = self._answers[key]
-        return found
+        answer: _T = self._answers[key]
+        return answer
 
     def knows(self, key: Any) -> bool:
         """Return whether a lookup of this name already has a result."""

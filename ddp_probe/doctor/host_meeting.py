@@ -66,11 +66,13 @@ def made_of(answer: ChildAnswer, rank: int, world: int, place: str) -> HostMeeti
     all_said = answer.last.get("meeting")
     if answer.code != 0 or all_said is None:
         return alone(rank, world, place, _why(answer))
-    ranks: Dict[int, Dict[str, Any]] = {int(each): said for each, said in all_said["ranks"].items()}
+    ranks: Dict[int, Dict[str, Any]] = {int(rank): facts for rank, facts in all_said["ranks"].items()}
     hosts = _hosts(ranks)
-    links = {int(each): said["links"] for each, said in all_said["found"].items()}
-    names = {each: host.name for host in hosts for each in host.ranks}
-    absent = [each for each in range(world) if each not in ranks]
+    links = {int(rank): facts["links"] for rank, facts in all_said["found"].items()}
+    names: Dict[int, str] = {}
+    for host in hosts:
+        names.update(dict.fromkeys(host.ranks, host.name))
+    absent = [number for number in range(world) if number not in ranks]
     return HostMeeting(rank, world, place, hosts, absent, all_said["strangers"], all_said["unknown"], _cut(links, names), _clocks(links, names), "")
 
 
@@ -80,8 +82,8 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
 
 
 def _why(answer: ChildAnswer) -> str:
-    stage = next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), "start")
-    route = next((said["own"] for said in answer.answers if "own" in said), ["", ""])
+    stage = next((str(line["stage"]) for line in reversed(answer.answers) if "stage" in line), "start")
+    route = next((line["own"] for line in answer.answers if "own" in line), ["", ""])
     by = say(" from {own}", own=quoted(_local_end(route))) if route[0] else ""
     if answer.last.get("error"):
         return say("{stage}{by}: {error}", stage=stage, by=by, error=quoted(answer.last["error"]))
@@ -92,20 +94,21 @@ def _hosts(ranks: Dict[int, Dict[str, Any]]) -> List[MetHost]:
     by_host: Dict[str, List[int]] = {}
     for rank in sorted(ranks):
         by_host.setdefault(ranks[rank]["identity"], []).append(rank)
-    names = [ranks[each[0]]["host"] for each in by_host.values()]
-    made = []
+    names = [ranks[numbers[0]]["host"] for numbers in by_host.values()]
+    met = []
     for mine in by_host.values():
         first = ranks[mine[0]]
         name = first["host"] if names.count(first["host"]) == 1 else "%s/%d" % (first["host"], mine[0])
-        told: Dict[str, Any] = next((ranks[rank]["facts"] for rank in mine if ranks[rank]["facts"]), {})
-        made.append(MetHost(name, tuple(mine), first["address"], first["interface"], first["gloo"], told, told.pop("results", [])))
-    return made
+        facts: Dict[str, Any] = next((ranks[rank]["facts"] for rank in mine if ranks[rank]["facts"]), {})
+        reached = first["address"], first["interface"], first["gloo"]
+        met.append(MetHost(name, tuple(mine), *reached, facts, facts.pop("results", [])))
+    return met
 
 
-def _cut(found: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> List[CutLink]:
+def _cut(links_of: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> List[CutLink]:
     return [
         CutLink(names[rank], names[int(other)], _local_end(tried["from"]), "%s:%s" % (tried["address"], tried["port"]), tried["error"])
-        for rank, links in sorted(found.items())
+        for rank, links in sorted(links_of.items())
         for other, tried in sorted(links.items(), key=lambda item: int(item[0]))
         if tried["error"]
     ]
@@ -115,9 +118,9 @@ def _local_end(route: Sequence[str]) -> str:
     return ", ".join(part for part in route if part)
 
 
-def _clocks(found: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> Dict[str, Tuple[float, float]]:
+def _clocks(links_of: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> Dict[str, Tuple[float, float]]:
     """Return how the clocks differ from that of rank 0's host, as the other hosts measured it."""
-    measured = {rank: links["0"] for rank, links in found.items() if "0" in links and not links["0"]["error"]}
+    measured = {rank: links["0"] for rank, links in links_of.items() if "0" in links and not links["0"]["error"]}
     return {names[rank]: (-float(link["offset"]), float(link["delay"]) / 2) for rank, link in measured.items()}
 
 
@@ -132,28 +135,28 @@ _LONGEST = 200  # Characters of a variable.
 
 def facts(host: Host) -> Dict[str, Any]:
     """Return the facts of this host."""
-    told = cards.torch_facts(host).last
-    known = cards.accelerator(host)
+    of_torch = cards.torch_facts(host).last
+    kind = cards.accelerator(host)
     versions = {name: packages_of(host).version(name) for name in _PACKAGES}
     return {
         "Python": "%d.%d.%d" % sys.version_info[:3],
         **versions,
-        "torch": told.get("torch") or versions["torch"],
-        "vendor module": ("%s %s" % (told.get("module", ""), told.get("module_version", ""))).strip(),
+        "torch": of_torch.get("torch") or versions["torch"],
+        "vendor module": ("%s %s" % (of_torch.get("module", ""), of_torch.get("module_version", ""))).strip(),
         "driver": _driver(host),
-        "backends": ", ".join(told.get("backends", [])),
+        "backends": ", ".join(of_torch.get("backends", [])),
         "backend": plan(host).backend,
-        "cards": "%d %s" % (cards.count(host), known.name) if known else "none",
+        "cards": "%d %s" % (cards.count(host), kind.name) if kind else "none",
         "environment": _environment(host),
     }
 
 
 def _driver(host: Host) -> str:
     """Return the version of the kernel module."""
-    known = cards.accelerator(host)
-    names: Tuple[str, ...] = known.drivers if known else ()
+    kind = cards.accelerator(host)
+    names: Tuple[str, ...] = kind.drivers if kind else ()
     versions = (host.read(host.sys, "module", name, "version").strip() for name in names if name)
-    return next((each for each in versions if each), "")
+    return next((version for version in versions if version), "")
 
 
 def _environment(host: Host) -> Dict[str, str]:
@@ -193,8 +196,11 @@ def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
 
 
 def _brief(result: Result) -> Dict[str, Any]:
-    said = result.as_json()
-    return {name: said[name] for name in (("id", "slug", "status") if said["status"] == OK else ("id", "slug", "status", "saw", "remedy"))}
+    fields = result.as_json()
+    names = ["id", "slug", "status"]
+    if fields["status"] != OK:
+        names += ["saw", "remedy"]
+    return {name: fields[name] for name in names}
 
 
 def verdict_of_all(meeting: HostMeeting, results: Sequence[Result]) -> str:

@@ -46,19 +46,20 @@ def plan(host: Host) -> LivePlan:
 
 
 def _plan(host: Host) -> LivePlan:
-    known = cards.accelerator(host)
+    kind = cards.accelerator(host)
     count = cards.count(host)
-    backend = host.request.backend or _backend(host, known if count else None)
-    if known is None or not count:
-        return LivePlan("cpu", "", "", 0, host.request.nproc or _RANKS, backend, known)
-    types = ",".join(known.device_types) or known.name
-    return LivePlan(types, known.torch_attribute, cards.importable_module(host, known), count, host.request.nproc or count, backend, known)
+    backend = host.request.backend or _backend(host, kind if count else None)
+    if kind is None or not count:
+        return LivePlan("cpu", "", "", 0, host.request.nproc or _RANKS, backend, kind)
+    types = ",".join(kind.device_types) or kind.name
+    module, ranks = cards.importable_module(host, kind), host.request.nproc or count
+    return LivePlan(types, kind.torch_attribute, module, count, ranks, backend, kind)
 
 
-def _backend(host: Host, known: Optional[Accelerator]) -> str:
+def _backend(host: Host, kind: Optional[Accelerator]) -> str:
     """Return the first backend of the vendor that is registered, else gloo."""
-    registered: List[str] = cards.torch_facts(host).last.get("backends", []) if known else []
-    return next((name for name in (known.backends if known else ()) if name in registered), "gloo")
+    registered: List[str] = cards.torch_facts(host).last.get("backends", []) if kind else []
+    return next((name for name in (kind.backends if kind else ()) if name in registered), "gloo")
 
 
 def asked_and_absent(host: Host) -> str:
@@ -69,12 +70,13 @@ def asked_and_absent(host: Host) -> str:
 
 def without(host: Host, indexes: Tuple[int, ...]) -> str:
     """Return the assignment that hides these cards from a job, such as TOPS_VISIBLE_DEVICES=0,1,3; empty if there is none."""
-    made = plan(host)
-    if made.known is None or not made.known.visible or len(indexes) >= made.cards:
+    live_plan = plan(host)
+    if live_plan.known is None or not live_plan.known.visible or len(indexes) >= live_plan.cards:
         return ""
-    name = next((each for each in made.known.visible if host.environ.get(each)), made.known.visible[0])
+    variables = live_plan.known.visible
+    name = next((variable for variable in variables if host.environ.get(variable)), variables[0])
     visible = [entry.strip() for entry in host.environ.get(name, "").split(",") if entry.strip()]
-    entries = visible if len(visible) == made.cards else [str(index) for index in range(made.cards)]
+    entries = visible if len(visible) == live_plan.cards else [str(index) for index in range(live_plan.cards)]
     return "%s=%s" % (name, ",".join(entry for index, entry in enumerate(entries) if index not in indexes))
 
 
@@ -133,20 +135,23 @@ def launch(host: Host) -> Launch:
 
 
 def _launch(host: Host) -> Launch:
-    made = plan(host)
+    live_plan = plan(host)
     for _ in range(_PORTS):
-        answers = children.together(_programs(host, made, _free_port()), host.request.seconds, after_failure=_AFTER_FAILURE)
+        programs = _programs(host, live_plan, _free_port())
+        answers = children.together(programs, host.request.seconds, after_failure=_AFTER_FAILURE)
         if not any(taken in _error(answers[0]) for taken in _TAKEN):
             break
-    return Launch(made, answers)
+    return Launch(live_plan, answers)
 
 
-def _programs(host: Host, made: LivePlan, port: int) -> List[Tuple[str, Sequence[str], Dict[str, str]]]:
-    arguments = (made.types, made.attribute, made.module, made.backend)
+def _programs(host: Host, live_plan: LivePlan, port: int) -> List[Tuple[str, Sequence[str], Dict[str, str]]]:
+    arguments = (live_plan.types, live_plan.attribute, live_plan.module, live_plan.backend)
     kept = {name: value for name, value in host.environ.items() if not name.startswith(_FROM_LAUNCHERS)}
     kept.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does: all ranks share the cores
-    kept.update(WORLD_SIZE=str(made.ranks), LOCAL_WORLD_SIZE=str(made.ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    return [("rank", arguments, {**kept, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(made.ranks)]
+    size = str(live_plan.ranks)
+    kept.update(WORLD_SIZE=size, LOCAL_WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    ranks = map(str, range(live_plan.ranks))
+    return [("rank", arguments, {**kept, "RANK": rank, "LOCAL_RANK": rank}) for rank in ranks]
 
 
 def _free_port() -> int:
@@ -161,7 +166,7 @@ def fault(host: Host) -> Optional[RankFault]:
 
 
 def _fault(answers: Sequence[ChildAnswer]) -> Optional[RankFault]:
-    unfinished = [rank for rank, each in enumerate(answers) if each.code != 0]
+    unfinished = [rank for rank, answer in enumerate(answers) if answer.code != 0]
     if not unfinished:
         return None
     first = _first(answers, unfinished)
@@ -201,7 +206,7 @@ def _how(answer: ChildAnswer, stage: str, error: str) -> Text:
 
 def _reached(answer: ChildAnswer) -> str:
     """Return the stage that a rank began last."""
-    return next((str(said["stage"]) for said in reversed(answer.answers) if "stage" in said), STAGES[0])
+    return next((str(line["stage"]) for line in reversed(answer.answers) if "stage" in line), STAGES[0])
 
 
 def _error(answer: ChildAnswer) -> str:
@@ -209,24 +214,24 @@ def _error(answer: ChildAnswer) -> str:
 
 
 def _ended(answer: ChildAnswer, stage: str) -> Optional[Dict[str, Any]]:
-    return next((said for said in answer.answers if said.get("stage") == stage and said.get("phase") == "end"), None)
+    return next((line for line in answer.answers if line.get("stage") == stage and line.get("phase") == "end"), None)
 
 
 def shared_cards(host: Host) -> str:
     """Say which ranks have, or would have, one card; empty if each has its own. More ranks than cards are not launched."""
-    made = plan(host)
-    if not made.cards:
+    live_plan = plan(host)
+    if not live_plan.cards:
         return ""
-    if made.ranks > made.cards:
+    if live_plan.ranks > live_plan.cards:
         return say(
             "{ranks} are asked for, but torch counts {count} {device} {count:card|cards}.",
-            ranks=counted(made.ranks, "rank"),
-            count=made.cards,
-            device=made.device,
+            ranks=counted(live_plan.ranks, "rank"),
+            count=live_plan.cards,
+            device=live_plan.device,
         )
     ranks_of: Dict[str, List[int]] = {}
-    for rank, said in launch(host).facts("set_device").items():
-        ranks_of.setdefault(said["identity"] or said["card"], []).append(rank)
+    for rank, facts in launch(host).facts("set_device").items():
+        ranks_of.setdefault(facts["identity"] or facts["card"], []).append(rank)
     sharing = []
     for card, ranks in ranks_of.items():
         if len(ranks) > 1:
@@ -241,11 +246,11 @@ def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> 
         return None
     if failure.stage not in stages:
         return check.blocked(say("It needs {stage}: {failure}", stage=failure.stage, failure=failure.text))
-    made = launch(host).plan
+    live_plan = launch(host).plan
     runs = say(
         "It runs {count} ranks with {backend} {on}.",
-        count=made.ranks,
-        backend=made.backend,
-        on=made.on,
+        count=live_plan.ranks,
+        backend=live_plan.backend,
+        on=live_plan.on,
     )
     return check.fail(joined([failure.text, runs]), remedy, [quoted(line) for line in failure.lines])

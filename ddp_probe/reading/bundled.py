@@ -343,6 +343,6 @@ def _manifest(folder: str, path: str) -> Manifest:
             ),
         )
     inside = [*manifest.paths, *manifest.sources.values()]
-    if not manifest.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
+    if not manifest.paths or any(os.path.isabs(name) or ".." in name.split("/") for name in inside):
         raise not_a_bundle(path, say("Its {file} names files outside of it.", file=MANIFEST))
     return manifest

@@ -80,7 +80,7 @@ def records(path: str) -> Iterator[TimedLine]:
 def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any]:
     """Return a record as an event has it; what is not known, or does not apply, is left out."""
     left = record.left_ns if record.state != "open" else 0
-    found = {
+    fields = {
         "event": "ledger." + record.op,
         "phase": "point",
         "ts": datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -98,7 +98,7 @@ def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any
         "async": record.is_async or None,
         "site": _site(record.site) if record.site is not None else None,
     }
-    return {name: value for name, value in found.items() if value is not None or name == "rank"}
+    return {name: value for name, value in fields.items() if value is not None or name == "rank"}
 
 
 def _site(site: whole_ledger.LedgerSite) -> Dict[str, Any]:
@@ -147,12 +147,13 @@ def head_of(line: bytes) -> Optional[Head]:
         return None
     if not isinstance(decoded, dict) or not isinstance(decoded.get("event"), str):
         return None
-    known = {name: decoded.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may use another type for one of them
+    # A newer version may use another type for one of them.
+    stamps = {name: decoded.get(name) for name in ("ts", "mono_ns", "rank")}
     return Head(
         decoded["event"],
-        known["ts"] if isinstance(known["ts"], str) else "",
-        known["mono_ns"] if isinstance(known["mono_ns"], int) else 0,
-        known["rank"] if isinstance(known["rank"], int) else None,
+        stamps["ts"] if isinstance(stamps["ts"], str) else "",
+        stamps["mono_ns"] if isinstance(stamps["mono_ns"], int) else 0,
+        stamps["rank"] if isinstance(stamps["rank"], int) else None,
     )
 
 
@@ -190,17 +191,17 @@ def lines_at(file: str, numbers: Collection[int]) -> Dict[int, bytes]:
     if file.endswith(ledger_schema.SUFFIXES):
         return {timed_line.number: timed_line.line for timed_line in records(file) if timed_line.number in numbers}
     place, last = fold_file.real_place(file), max(numbers, default=0)
-    found: Dict[int, bytes] = {}
+    by_number: Dict[int, bytes] = {}
     try:
         with open_bytes(place) as stream:
             for number, line, _ in lines(stream):
                 if number in numbers:
-                    found[number] = line
+                    by_number[number] = line
                 if number >= last:
                     break
     except OSError:
         pass
-    return found
+    return by_number
 
 
 # Reads the lines that were added to files since they were last read, and the lines of new files.

@@ -110,17 +110,17 @@ class LedgerFolder:
     def _call(self, call: Optional[LedgerCall]) -> int:
         if call is None:
             return 0
-        known = self._numbers.get(call)
-        if known is not None:
-            return known
+        number = self._numbers.get(call)
+        if number is not None:
+            return number
         return self._number(call, self.tables.calls, self._row(call))
 
     def _number(self, key: Any, table: List[Any], value: Any) -> int:
-        known = self._numbers.get(key)
-        if known is None:
+        number = self._numbers.get(key)
+        if number is None:
             table.append(value)
-            known = self._numbers[key] = len(table)
-        return known
+            number = self._numbers[key] = len(table)
+        return number
 
 
 class LedgerUnfolder:
@@ -190,12 +190,12 @@ def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes
     return StepTimes(counted(numbers) if len(numbers) == count else range(numbers[0], numbers[0] + count), took, dict(zip(PARTS, parts)), ended_ns)
 
 
-def _sequence(data: bytes, numbers: List[int], known: "Dict[bytes, array[int]]") -> "array[int]":
+def _sequence(data: bytes, numbers: List[int], sequences: "Dict[bytes, array[int]]") -> "array[int]":
     """Return a sequence in the numbers of this process."""
     theirs = array("I")
     theirs.frombytes(data)
     own = array("I", [numbers[number] for number in little_endian(theirs)])
-    return known.setdefault(own.tobytes(), own)
+    return sequences.setdefault(own.tobytes(), own)
 
 
 def little_endian(numbers: "array[Any]") -> "array[Any]":

@@ -70,13 +70,14 @@ def note_lacking(run: Run, lacking: List[str]) -> None:
     run.inventory.notes += [say("not gathered: {what}", what=sentence) for sentence in lacking]
     run.not_gathered = list(lacking)
     if lacking:
-        known = shape.of_nodes_seen(run)
-        run.elsewhere = sorted({*run.elsewhere, *(rank for rank in run.missing if rank not in known)})
+        on_seen_hosts = shape.of_nodes_seen(run)
+        run.elsewhere = sorted({*run.elsewhere, *(rank for rank in run.missing if rank not in on_seen_hosts)})
 
 
 def _folders(paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
         plain = path if os.path.isdir(path) else re.sub(r":[1-9][0-9]{0,6}$", "", path)
-        file = next((each for each in (plain, os.path.join(find.root(), plain)) if os.path.isfile(os.path.join(each, NAME))), "")
-        if file:
-            yield file
+        for folder in (plain, os.path.join(find.root(), plain)):
+            if os.path.isfile(os.path.join(folder, NAME)):
+                yield folder
+                break

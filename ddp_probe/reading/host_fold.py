@@ -157,11 +157,11 @@ class _Folder:
     def _event(self, event: Optional[schema.Event]) -> int:
         if event is None:
             return 0
-        known = self._numbers.get(id(event))
-        if known is None:
+        number = self._numbers.get(id(event))
+        if number is None:
             self._events.append(event)
-            known = self._numbers[id(event)] = len(self._events)
-        return known
+            number = self._numbers[id(event)] = len(self._events)
+        return number
 
     def _kinds_of(self, kinds: Dict[str, KeptKind]) -> int:
         if id(kinds) not in self._kinds:

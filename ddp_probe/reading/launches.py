@@ -41,8 +41,8 @@ def same(part: Part, other: Part) -> bool:
     return bool(part.keys & other.keys) and not part.ranks & other.ranks and _in_time(part, other)
 
 
-def _in_time(one: Part, other: Part) -> bool:
-    first, later = sorted((one, other), key=lambda part: part.start)
+def _in_time(part_of_launch: Part, other: Part) -> bool:
+    first, later = sorted((part_of_launch, other), key=lambda part: part.start)
     return later.start - first.start <= _APART and (first.end is None or later.start <= first.end + _SKEW)
 
 
@@ -58,9 +58,9 @@ def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     if parts[0].whole or not parts[0].keys:
         return [folder]
     place, since = os.path.realpath(folder), parts[0].start - _APART
-    others = [glance(each) for each in siblings() if os.path.realpath(each) != place and _touched(each) >= since]
+    others = [glance(other) for other in siblings() if os.path.realpath(other) != place and _touched(other) >= since]
     for part in sorted(others, key=lambda part: abs(part.start - parts[0].start)):
-        if any(same(part, each) for each in parts) and not any(part.ranks & each.ranks for each in parts):
+        if any(same(part, other) for other in parts) and not any(part.ranks & other.ranks for other in parts):
             parts.append(part)
     return [part.folder for part in sorted(parts, key=lambda part: (min(part.ranks, default=0), part.folder))]
 

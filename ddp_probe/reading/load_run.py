@@ -125,8 +125,9 @@ def from_lines(log: str) -> Run:
     ledgers = [line for line in written if line.startswith(ledger_text.WORD)]
     events = [json.loads(line) for line in written if not line.startswith(ledger_text.WORD)]
     files = ledger_text.written(ledgers, max([_size_told(event) for event in events] or [0]))
-    known = {event.get("rank") for event in events}
-    events += [{"event": "process.start", "rank": rank, "world_size": _world(files, events)} for rank in sorted(set(files) - known)]
+    with_events = {event.get("rank") for event in events}
+    silent = sorted(set(files) - with_events)
+    events += [_start(rank, _world(files, events)) for rank in silent]
     assemble(run, list(_processes(events, run, files)))
     run.read_at = ledger_text.START + _LATER
     run.running.update(process.rank for process in run.processes if process.rank in files and process.end is None and process.death is None)
@@ -137,6 +138,10 @@ def _size_told(event: Dict[str, Any]) -> int:
     return max(int(event.get("world_size") or 0), int(event.get("rank") or 0) + 1)
 
 
+def _start(rank: int, world_size: int) -> Dict[str, Any]:
+    return {"event": "process.start", "rank": rank, "world_size": world_size}
+
+
 def _world(ledgers: Dict[int, bytes], events: List[Dict[str, Any]]) -> int:
     return max([*(rank + 1 for rank in ledgers), *(_size_told(event) for event in events)])
 
@@ -145,8 +150,8 @@ def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]
     """Yield the processes that these events and ledgers are of."""
     readers: Dict[str, ProcessReader] = {}
     shared = SharedParts()
-    for number, told in enumerate(events):
-        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
+    for number, fields in enumerate(events):
+        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **fields}
         is_launcher = event["event"].startswith(("launcher.", "cards.")) and event.get("rank") is None
         name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
         reader = readers.setdefault(name, ProcessReader(name, run.inventory, shared))

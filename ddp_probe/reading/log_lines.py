@@ -198,12 +198,12 @@ def _lenient(fields: Dict[str, Any]) -> Decoded:
     kind = schema.EVENTS.get(fields["event"])
     if kind is None:
         return Decoded(unknown=fields["event"][:200])
-    known: Dict[str, Any] = {}
+    fitting: Dict[str, Any] = {}
     for name in kind.__struct_fields__:
         if name not in fields:
             continue
         try:
-            known[name] = getattr(msgspec.convert({"event": fields["event"], name: fields[name]}, kind), name)
+            fitting[name] = getattr(msgspec.convert({"event": fields["event"], name: fields[name]}, kind), name)
         except (msgspec.MsgspecError, RecursionError):
             continue
-    return Decoded(kind(**known))
+    return Decoded(kind(**fitting))

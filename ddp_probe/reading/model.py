@@ -401,7 +401,7 @@ class Run:
     @property
     def astray(self) -> List[int]:
         """Return the missing ranks that did write a file, according to their launcher: it was not copied, or was removed."""
-        known = {(process.host, process.pid) for process in self.processes}
+        processes = {(process.host, process.pid) for process in self.processes}
         ranks = []
         by_host: Dict[str, List[Death]] = {}
         for death in self.deaths:
@@ -410,7 +410,8 @@ class Run:
             if not isinstance(launcher.end, schema.LauncherEnd):
                 continue
             children = [death for death in by_host.get(launcher.host, ()) if death.pid is not None]
-            if any((death.host, death.pid) in known for death in children):  # If a shell starts each rank, the pids do not match.
+            # If a shell starts each rank, the pids do not match.
+            if any((death.host, death.pid) in processes for death in children):
                 ranks += [death.rank for death in children if death.rank is not None and death.local_rank not in launcher.end.silent_ranks]
         return sorted(set(ranks).intersection(self.missing))
 

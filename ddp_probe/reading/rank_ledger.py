@@ -203,7 +203,7 @@ class _Kept:
 
     def __init__(self, groups: List[Group], texts: Dict[int, Any]) -> None:
         self.texts = texts
-        self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
+        self.groups = {group.id: GroupCalls(_GROUPS.setdefault(group.id, group), 1) for group in groups}
         self.pairs: Dict[Tuple[str, int, bool], int] = {}
         self.open: Deque[Values] = deque(maxlen=_OPEN)
         self.raised: Deque[Values] = deque(maxlen=_OPEN)
@@ -225,12 +225,12 @@ class _Kept:
                 self._drop(row)
             elif state == schema.RAISED:
                 self.raised.append(row)
-            known = met(row[_ELEMENTS:_DEVICE])
-            if known is None:
-                known = self._meet(row)
-                if known is None:
+            met_call = met(row[_ELEMENTS:_DEVICE])
+            if met_call is None:
+                met_call = self._meet(row)
+                if met_call is None:
                     continue
-            calls, numbers, number = known
+            calls, numbers, number = met_call
             if not numbers:
                 calls.first = row[_SEQ]
             missing = row[_SEQ] - calls.first - len(numbers)

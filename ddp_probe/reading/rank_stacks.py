@@ -1,7 +1,7 @@
 """Finds the stacks of each rank in its log or in what faulthandler has written, and merges those of many ranks into one tree."""
 
 import os
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import ddp_probe
 from ddp_probe.reading import fold_file
@@ -81,8 +81,8 @@ def answer(lines: bytes, file: str, request: int) -> Optional[RankStacks]:
 
 def recorded(log: str) -> Optional[RankStacks]:
     """Return the latest stacks of a rank: in its log, in its launcher's, or in faulthandler's text next to it, which an older probe's timer wrote."""
-    stacks = [each for each in (_logged(log), _seen(log), dumped(log)) if each is not None]
-    return max(stacks, key=lambda each: each.when, default=None)
+    stacks = [rank_stacks for rank_stacks in (_logged(log), _seen(log), dumped(log)) if rank_stacks is not None]
+    return max(stacks, key=lambda rank_stacks: rank_stacks.when, default=None)
 
 
 def silent(log: str) -> Optional[schema.LauncherSilent]:
@@ -199,12 +199,15 @@ class Branch:
     @property
     def branches(self) -> List["Branch"]:
         """Return the branches, the one with most ranks first; the order depends only on their content."""
-        return sorted(self._next.values(), key=lambda each: (-len(each.ranks), min(each.ranks), each.step.frames if each.step else ()))
+        return sorted(self._next.values(), key=Branch._order)
+
+    def _order(self) -> Tuple[int, int, Any]:
+        return -len(self.ranks), min(self.ranks), self.step.frames if self.step else ()
 
     @property
     def ends_here(self) -> List[int]:
         """Return the ranks that are at this line itself while others have gone on from it."""
-        return sorted(self.ranks.difference(*(each.ranks for each in self._next.values())))
+        return sorted(self.ranks.difference(*(branch.ranks for branch in self._next.values())))
 
 
 def tree(stacks: Iterable[Tuple[int, ThreadStack]]) -> Branch:
@@ -219,16 +222,16 @@ def steps(frames: Sequence[Site]) -> List[Step]:
     """Return a stack, outermost first, with library lines in a row folded into one step."""
     job = job_line(frames)
     of_job = {id(frame) for frame in own_frames(frames)}
-    found: List[Step] = []
+    folded: List[Step] = []
     run: List[Site] = []
     for frame in (frame for frame in frames if not frame.file.startswith(_OURS)):
         if frame is not job and id(frame) not in of_job:
             run.append(frame)
             continue
-        found += [_folded(run)] if run and found else []  # The start of the program leads every stack and says nothing.
+        folded += [_folded(run)] if run and folded else []  # The start of the program leads every stack and says nothing.
         run = []
-        found.append(Step(frame, own=True, folded=0, frames=(_key(frame),)))
-    return [*found, _folded(run)] if run else found
+        folded.append(Step(frame, own=True, folded=0, frames=(_key(frame),)))
+    return [*folded, _folded(run)] if run else folded
 
 
 def _folded(run: Sequence[Site]) -> Step:

@@ -41,10 +41,10 @@ def brought(paths: Sequence[str], stack: contextlib.ExitStack) -> List[str]:
 
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ddp_probe-remote-"))
     stack.callback(_forget, scratch)
-    found: List[str] = []
+    here: List[str] = []
     for number, path in enumerate(paths):
-        found += _bring(path, os.path.join(scratch, str(number))) if is_address(path) else [path]
-    return found
+        here += _bring(path, os.path.join(scratch, str(number))) if is_address(path) else [path]
+    return here
 
 
 def _forget(scratch: str) -> None:

@@ -39,8 +39,9 @@ def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
     """Return the exception whose traceback is text in another exception: in its message, or in that of its cause, as pools of Python do."""
     from ddp_probe.reading import text
 
-    for said in filter(None, (failure.message, failure.cause_message)):
-        raised = [failed for failed in text.read(said.encode("utf-8", "replace").splitlines(keepends=True), launcher.file).failures if failed.type]
+    for message in filter(None, (failure.message, failure.cause_message)):
+        lines = message.encode("utf-8", "replace").splitlines(keepends=True)
+        raised = [failed for failed in text.read(lines, launcher.file).failures if failed.type]
         if raised:
             return raised[-1]
     return None

@@ -34,15 +34,15 @@ class _Known:
 
     def equal(self, key: Any, value: Any) -> Any:
         """Return the value of this key that was seen first."""
-        known = self._values.get(key)
-        if known is not None:
+        first = self._values.get(key)
+        if first is not None:
             self._hits += 1
         elif len(self._values) < _MANY:
             self._values[key] = value
         self._tried += 1
         if not self._tried % _TRIED:
             self.pays = self._hits * 8 > self._tried
-        return value if known is None else known
+        return value if first is None else first
 
 
 class _Plan:
@@ -58,9 +58,10 @@ class _Plan:
         """Count a use."""
         self._uses += 1
         if not self._uses % _TRIED:
-            self.fields = [(name, known) for name, known in self.fields if known.met and (known.pays or not known.is_whole)]
-            for _, known in self.fields:
-                known.met = False
+            met = [(name, part) for name, part in self.fields if part.met]
+            self.fields = [(name, part) for name, part in met if part.pays or not part.is_whole]
+            for _, part in self.fields:
+                part.met = False
 
 
 class SharedParts:
@@ -85,13 +86,13 @@ class SharedParts:
     def lightened(self, event: schema.Event) -> schema.Event:
         """Return the known event that equals this one, if any."""
         of = (type(event), event.phase)
-        known = self._events.get(of)
-        if known is None:
-            known = self._events[of] = _Known()
-        if not known.pays:
+        part = self._events.get(of)
+        if part is None:
+            part = self._events[of] = _Known()
+        if not part.pays:
             self._share_parts(event)
             return event
-        equal: schema.Event = known.equal(_ENCODE(event), event)
+        equal: schema.Event = part.equal(_ENCODE(event), event)
         if equal is event:
             self._share_parts(event)
         return equal
@@ -110,30 +111,30 @@ class SharedParts:
     def _share_parts(self, of: msgspec.Struct) -> None:
         """Share the values in the fields of an event, or of a part of it, that has no equal."""
         plan = self._plan(type(of))
-        for name, known in plan.fields:
+        for name, part in plan.fields:
             value = getattr(of, name)
             if value is None or value == "" or value.__class__ in _NUMBERS:
                 continue
-            known.met = True
+            part.met = True
             if value.__class__ is not str:
-                setattr(of, name, self._part(value, known) if value else _NOTHING[isinstance(value, dict)])
-            elif known.pays:
-                setattr(of, name, known.equal(value, value))
+                setattr(of, name, self._part(value, part) if value else _NOTHING[isinstance(value, dict)])
+            elif part.pays:
+                setattr(of, name, part.equal(value, value))
         plan.used()
 
     def _plan(self, kind: Type[msgspec.Struct]) -> _Plan:
-        known = self._plans.get(kind)
-        if known is None:
+        plan = self._plans.get(kind)
+        if plan is None:
             taken_out = _TAKEN_OUT if issubclass(kind, schema.Event) else frozenset()
-            known = self._plans[kind] = _Plan(name for name in kind.__struct_fields__ if name not in taken_out)
-        return known
+            plan = self._plans[kind] = _Plan(name for name in kind.__struct_fields__ if name not in taken_out)
+        return plan
 
-    def _part(self, value: Part, known: _Known) -> Part:
-        if known.pays:
-            equal: Part = known.equal(_ENCODE(value), value)
+    def _part(self, value: Part, shared: _Known) -> Part:
+        if shared.pays:
+            equal: Part = shared.equal(_ENCODE(value), value)
             if equal is not value:
                 return equal
-        known.is_whole = False
+        shared.is_whole = False
         if isinstance(value, msgspec.Struct):
             self._share_parts(value)
         elif isinstance(value, dict):
@@ -143,10 +144,10 @@ class SharedParts:
         return value
 
     def _named(self, name: str) -> _Known:
-        known = self._names.get(name)
-        if known is None:
-            known = self._names[name] = _Known()
-        return known
+        part = self._names.get(name)
+        if part is None:
+            part = self._names[name] = _Known()
+        return part
 
     def text(self, text: str) -> str:
         """Return an equal text if there is one."""

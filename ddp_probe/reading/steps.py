@@ -53,7 +53,7 @@ class StepTimes(NamedTuple):
 
     def elsewhere(self) -> List[int]:
         """Return what is left of each step."""
-        return [max(0, took - known) for took, known in zip(self.took, self.added(PARTS))]
+        return [max(0, took - in_parts) for took, in_parts in zip(self.took, self.added(PARTS))]
 
 
 def read(file: LedgerBytes, most: int = schema.STEPS) -> StepTimes:

@@ -236,10 +236,10 @@ def form(diagnosis: Diagnosis) -> ReportForm:
             for reason in diagnosis.undecided
         ],
         _inventory(diagnosis.run, states),
-        [RankForm(*each) for each in states],
+        [RankForm(*row) for row in states],
         _late(diagnosis.run),
         list(_waits(diagnosis.run)),
-        [RemedyForm(*each) for each in remedies.made(diagnosis.run)],
+        [RemedyForm(*row) for row in remedies.made(diagnosis.run)],
         _restart(diagnosis),
     )
 

@@ -24,7 +24,7 @@ def show(diagnosis: Diagnosis) -> None:
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the lines."""
     if diagnosis.verdict == FOUND:
-        shown = [finding(each) for each in diagnosis.findings]
+        shown = [finding(result) for result in diagnosis.findings]
     else:
         shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
     run = diagnosis.run
@@ -48,11 +48,11 @@ def clear(diagnosis: Diagnosis) -> str:
     return GOOD_ORDER % named(sorted(diagnosis.run.ranks))
 
 
-def finding(one: Finding) -> str:
+def finding(result: Finding) -> str:
     """Return the line of one finding."""
-    ranks = " [%s]" % named(one.ranks) if one.ranks else ""
-    mark = "" if one.severity == ERROR else " %s" % one.severity
-    return safe.line("%s %s%s%s: %s" % (one.id, one.slug, ranks, mark, one.verdict), LONGEST)
+    ranks = " [%s]" % named(result.ranks) if result.ranks else ""
+    mark = "" if result.severity == ERROR else " %s" % result.severity
+    return safe.line("%s %s%s%s: %s" % (result.id, result.slug, ranks, mark, result.verdict), LONGEST)
 
 
 def _undecided(diagnosis: Diagnosis) -> str:

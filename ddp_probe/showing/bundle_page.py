@@ -10,7 +10,7 @@ from ddp_probe.showing.layout import StyledLine, item, sentence
 from ddp_probe.showing.paint import STRONG, WARN
 from ddp_probe.wording.text import Text
 from ddp_probe.wording.text import say as text_of
-from ddp_probe.wording.words import counted, listed
+from ddp_probe.wording.words import counted, listed, size
 
 _NAMED = 3  # How many files are named if there are more than two more.
 _SHOWN = 12  # Rows of one part of the listing; --json has all of them.
@@ -93,11 +93,3 @@ def _some(paths: List[str]) -> Text:
 
 def _most(counts: Dict[str, int]) -> List["tuple[str, int]"]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
-
-
-def size(count: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    for unit, factor in (("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return "%.1f %s" % (count / factor, unit)
-    return "%d bytes" % count

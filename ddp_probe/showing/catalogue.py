@@ -13,11 +13,11 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
 @lru_cache(maxsize=None)
 def translations(language: str) -> Dict[str, str]:
     """Return the translations of a language by their English texts, out of all its files."""
-    found: Dict[str, str] = {}
+    by_english: Dict[str, str] = {}
     for path in files(language):
         with open_text(path) as lines:
-            found.update(read_po(list(lines)))
-    return found
+            by_english.update(read_po(list(lines)))
+    return by_english
 
 
 def files(language: str) -> List[str]:
@@ -30,7 +30,7 @@ def files(language: str) -> List[str]:
 
 def read_po(lines: List[str]) -> Dict[str, str]:
     """Return the translations of one file; those that are empty, or marked as fuzzy, are left out."""
-    found: Dict[str, str] = {}
+    by_english: Dict[str, str] = {}
     for entry in "".join(lines).split("\n\n"):
         texts = {"msgid": "", "msgstr": ""}
         of, is_fuzzy = "", False
@@ -43,5 +43,5 @@ def read_po(lines: List[str]) -> Dict[str, str]:
                 texts[of] += json.loads(line)
             is_fuzzy |= keyword == "#," and "fuzzy" in rest
         if texts["msgid"] and texts["msgstr"] and not is_fuzzy:
-            found[texts["msgid"]] = texts["msgstr"]
-    return found
+            by_english[texts["msgid"]] = texts["msgstr"]
+    return by_english

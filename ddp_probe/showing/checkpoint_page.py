@@ -6,6 +6,7 @@ from ddp_probe.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Comparison, Dam
 from ddp_probe.showing import paint, safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, wrap
+from ddp_probe.wording.words import size
 
 _STYLES = {WHOLE: paint.GOOD, BROKEN: paint.BAD, UNKNOWN: paint.WARN}
 _WORDS = {WHOLE: "whole", BROKEN: "broken", UNKNOWN: "not judged"}
@@ -13,19 +14,26 @@ _FAULTS, _LISTED = 8, 12
 _LABEL = 9
 
 
-def lines(found: Sequence[Judged], width: int, *, names: bool = False, say: Language = ENGLISH) -> Iterator[StyledLine]:
+def lines(
+    checkpoints: Sequence[Judged],
+    width: int,
+    *,
+    names: bool = False,
+    say: Language = ENGLISH,
+) -> Iterator[StyledLine]:
     """Yield the page."""
-    if len(found) > 1:
-        yield from _summary(found, say)
-    for judged in found:
+    if len(checkpoints) > 1:
+        yield from _summary(checkpoints, say)
+    for judged in checkpoints:
         yield from _checkpoint(judged, width, say, names=names)
 
 
-def _summary(found: Sequence[Judged], say: Language) -> Iterator[StyledLine]:
-    counts = {verdict: sum(judged.verdict == verdict for judged in found) for verdict in (BROKEN, UNKNOWN, WHOLE)}
+def _summary(checkpoints: Sequence[Judged], say: Language) -> Iterator[StyledLine]:
+    verdicts = [judged.verdict for judged in checkpoints]
+    counts = {verdict: verdicts.count(verdict) for verdict in (BROKEN, UNKNOWN, WHOLE)}
     there = [verdict for verdict, count in counts.items() if count]
     parts = ["%d %s" % (counts[verdict], say(_WORDS[verdict])) for verdict in there]
-    yield StyledLine(say("%d checkpoints: %s") % (len(found), say(", ").join(parts)), _STYLES[there[0]])
+    yield StyledLine(say("%d checkpoints: %s") % (len(checkpoints), say(", ").join(parts)), _STYLES[there[0]])
     yield StyledLine("")
 
 
@@ -109,17 +117,9 @@ def _against(comparison: Comparison, width: int, say: Language) -> Iterator[Styl
 
 def _file(judged: Judged, say: Language) -> str:
     parts = [say.text(judged.kind)] if judged.kind else []
-    parts += [amount(judged.size)] if judged.size is not None else []
+    parts += [str(size(judged.size))] if judged.size is not None else []
     parts += [say("changed %s ago") % _age(judged.age)] if judged.age is not None else []
     return say(", ").join(parts)
-
-
-def amount(size: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return "%.1f %s" % (size / factor, unit)
-    return "%d bytes" % size
 
 
 def _age(seconds: float) -> str:
@@ -132,7 +132,8 @@ def _age(seconds: float) -> str:
 def _holds(judged: Judged, say: Language) -> str:
     if not judged.tensors:
         return say("no tensors") if judged.tensors == 0 else ""
-    types = ", ".join("%s %s" % (name, amount(size)) for name, size in sorted(judged.dtypes.items(), key=lambda item: -item[1]))
+    largest_first = sorted(judged.dtypes.items(), key=lambda item: -item[1])
+    types = ", ".join("%s %s" % (name, size(held)) for name, held in largest_first)
     form = say("%d tensor, %s elements: %s" if judged.tensors == 1 else "%d tensors, %s elements: %s")
     return form % (judged.tensors, format(judged.elements or 0, ","), types)
 
@@ -160,13 +161,13 @@ def _prefixes(prefixes: Dict[str, int], say: Language) -> str:
 
 
 def _load(judged: Judged, say: Language) -> str:
-    known = judged.weights_only
-    if known is None or judged.verdict != WHOLE:
+    weights_only = judged.weights_only
+    if weights_only is None or judged.verdict != WHOLE:
         return ""
-    if known.accepted:
+    if weights_only.accepted:
         return say("torch.load(weights_only=True) accepts it")
-    refused = say(": ") + _listed(known.refused, _LISTED, say) if known.refused else ""
-    return say("torch.load(weights_only=True) refuses it, %s") % say.text(known.because) + refused
+    refused = say(": ") + _listed(weights_only.refused, _LISTED, say) if weights_only.refused else ""
+    return say("torch.load(weights_only=True) refuses it, %s") % say.text(weights_only.because) + refused
 
 
 def _listed(items: List[str], limit: int, say: Language) -> str:

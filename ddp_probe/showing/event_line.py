@@ -8,6 +8,7 @@ from ddp_probe.shared import schema
 from ddp_probe.showing import safe
 from ddp_probe.showing.layout import Link, StyledLine
 from ddp_probe.showing.paint import BAD, WARN
+from ddp_probe.wording.words import size
 
 # Shown elsewhere in the line, or of no use to a person.
 _ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
@@ -30,12 +31,12 @@ def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
 
 def styled(when: float, event: Dict[str, Any], width: int) -> StyledLine:
     """Return the line for a terminal: failures and warnings stand out, and the job's line is a link."""
-    made, site = line(when, event, width), safe.fields(event.get("site"))
+    text, site = line(when, event, width), safe.fields(event.get("site"))
     shown = safe.visible(_site(site, short=width > 0))
     shown = _last_of(shown, _SITE) if width else shown
-    if not shown or not isinstance(site, dict) or not made.endswith(shown):
-        return StyledLine(made, _style(event))
-    return StyledLine(made, _style(event), (Link(len(made) - len(shown), len(made), str(site.get("file", ""))),))
+    if not shown or not isinstance(site, dict) or not text.endswith(shown):
+        return StyledLine(text, _style(event))
+    return StyledLine(text, _style(event), (Link(len(text) - len(shown), len(text), str(site.get("file", ""))),))
 
 
 def _style(event: Dict[str, Any]) -> str:
@@ -125,9 +126,9 @@ def _detail(name: str, value: Any, *, short: bool) -> str:
     if name == "placement" and isinstance(value, dict):
         return _placement(value, short=short)
     if short and name == "devices" and isinstance(value, list):
-        return ", ".join(_memory(each) for each in value if isinstance(each, dict)) or "no device"
+        return ", ".join(_memory(card) for card in value if isinstance(card, dict)) or "no device"
     if short and name == "cards" and isinstance(value, list):
-        return ", ".join(_load(each) for each in value if isinstance(each, dict))
+        return ", ".join(_load(card) for card in value if isinstance(card, dict))
     if short and name == "system" and isinstance(value, dict):
         return "rss %s" % _size(value.get("rss"))
     if short and name == "file" and isinstance(value, dict):
@@ -162,7 +163,7 @@ def _load(card: Dict[str, Any]) -> str:
 
 
 def _size(count: Any) -> str:
-    return "%.1f GiB" % (count / (1 << 30)) if isinstance(count, (int, float)) and count >= 1 << 29 else "%.0f MiB" % ((count or 0) / (1 << 20))
+    return str(size(count if isinstance(count, (int, float)) else 0))
 
 
 def _value(value: Any, depth: int = 0) -> str:

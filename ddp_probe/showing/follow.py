@@ -121,8 +121,8 @@ class _Printer:
     def status(self, text: str) -> None:
         """Show a line on a terminal's stderr, replacing the previous one."""
         if sys.stderr.isatty() and self._form == forms.TERMINAL:
-            said = language.chosen(sys.stderr).text(text)
-            sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(said)[:78]))
+            translated = language.chosen(sys.stderr).text(text)
+            sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(translated)[:78]))
             sys.stderr.flush()
 
 

@@ -15,6 +15,7 @@ from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.whole_file import whole_file
 from ddp_probe.showing.remark import remark
 from ddp_probe.wording.text import say
+from ddp_probe.wording.words import size
 
 TERMINAL, JSON, BRIEF, GITHUB, JUNIT = "terminal", "json", "brief", "github", "junit"
 
@@ -170,7 +171,7 @@ def write_files(files: List[WrittenFile], diagnosis: object) -> None:
         about = say("; {note}", note=note) if note else ""
         template = "Written: {path}, {size}{about}; {then}."
         remark(
-            say(template, path=file.path, size=_size(_place(file)), about=about, then=say(file.form.then)),
+            say(template, path=file.path, size=size(os.path.getsize(_place(file))), about=about, then=say(file.form.then)),
             by="",
         )
 
@@ -216,11 +217,6 @@ def _head(path: str) -> str:
             return bytes(file.read(_HEAD)).decode("utf-8", "replace")
     except (OSError, EOFError):
         return ""
-
-
-def _size(path: str) -> str:
-    size = os.path.getsize(path)
-    return "%d bytes" % size if size < 10_000 else "%d kB" % (size // 1000) if size < 10**7 else "%d MB" % (size // 10**6)
 
 
 def _unwritten(file: WrittenFile, why: str) -> UnusableError:

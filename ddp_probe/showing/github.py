@@ -42,11 +42,11 @@ def show(diagnosis: Diagnosis) -> None:
 
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the commands, one a line."""
-    made = list(_annotations(diagnosis))
+    annotations = list(_annotations(diagnosis))
     return [
         _command(annotation)
         for level in (ERROR, WARNING, _NOTICE)
-        for annotation in _bounded([annotation for annotation in made if annotation.level == level])
+        for annotation in _bounded([annotation for annotation in annotations if annotation.level == level])
     ]
 
 

@@ -22,7 +22,7 @@ def title(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> st
     if not run.processes and not run.launchers:
         return say("plain log without the probe's files") if run.texts else say("nothing to read")
     by = launcher(run)
-    names = [each.host for each in (*run.processes, *run.launchers)]
+    names = [process.host for process in (*run.processes, *run.launchers)]
     size = say.counted(len(rank_states) + len(run.elsewhere), "rank")
     parts = [say("run %s") % (run.name or say("without a name")), say("by %s") % by if by else "", size]
     return say(", ").join(part for part in parts if part) + (say(" on %s") % hosts(names) if any(names) else "")

@@ -71,8 +71,8 @@ def _cases(diagnosis: Diagnosis) -> Iterator[Case]:
 
 def _verdict(diagnosis: Diagnosis) -> Case:
     """Return the test that every run has: it passes if there is nothing worse than a warning."""
-    said, outcome = brief_form.lines(diagnosis), _OF_CODE[diagnosis.exit_code()]
-    return Case(SUITE, "verdict", outcome, diagnosis.verdict, said[0], "\n".join(said)) if outcome else Case(SUITE, "verdict")
+    lines, outcome = brief_form.lines(diagnosis), _OF_CODE[diagnosis.exit_code()]
+    return Case(SUITE, "verdict", outcome, diagnosis.verdict, lines[0], "\n".join(lines)) if outcome else Case(SUITE, "verdict")
 
 
 def _of_finding(finding: Finding, diagnosis: Diagnosis, paths: Paths) -> Case:

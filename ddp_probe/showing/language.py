@@ -34,9 +34,9 @@ class Language(NamedTuple):
 
     def has(self, text: str) -> bool:
         """Tell whether a text can be written in this language: it and all that it names, but for what has no words."""
-        known = self.translations
-        return all(template in known or not _WORD.search(_PLACE.sub("", template)) for template in templates(text)) and (
-            isinstance(text, Text) or text in known
+        translations = self.translations
+        return all(template in translations or not _WORD.search(_PLACE.sub("", template)) for template in templates(text)) and (
+            isinstance(text, Text) or text in translations
         )
 
     def state(self, text: str) -> str:

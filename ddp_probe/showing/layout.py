@@ -32,16 +32,16 @@ class StyledLine(NamedTuple):
 
 def wrap(text: str, width: int, first: str = "", rest: str = "") -> List[str]:
     """Return the text in lines of this width, broken at spaces and between the characters of Chinese text; a longer word is not broken."""
-    made: List[str] = []
+    lines: List[str] = []
     current, empty = first, True
     for gap, part in _parts(safe.line(text, LONGEST)):
         if not empty and safe.width(current) + len(gap) + safe.width(part) > width:
-            made.append(current.rstrip().replace(GLUE, " "))
+            lines.append(current.rstrip().replace(GLUE, " "))
             current, empty = rest, True
             if not part:
                 continue
         current, empty = (current + part, False) if empty else (current + gap + part, False)
-    return [*made, current.rstrip().replace(GLUE, " ")]
+    return [*lines, current.rstrip().replace(GLUE, " ")]
 
 
 def _parts(text: str) -> Iterator[Tuple[str, str]]:
@@ -88,6 +88,11 @@ def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Sty
     """Yield a row of a list, with its label first."""
     for line in wrap(text, width, "  %s%s " % (label, " " * (8 - safe.width(label))), " " * 11):
         yield StyledLine(line, style)
+
+
+def label_of_width(label: str, width: int) -> str:
+    """Return a label that takes this many columns, in every language."""
+    return label + " " * (width - safe.width(label))
 
 
 def item(text: str, width: int) -> Iterator[StyledLine]:

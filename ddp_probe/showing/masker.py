@@ -126,11 +126,11 @@ class Masker:
 
     def _values(self, values: Dict[str, str], where: str) -> Dict[str, str]:
         """Return variables or arguments by name."""
-        found = {}
+        masked = {}
         for name, value in values.items():
             hidden = mask_value(name, value) if secret_name(name) else self.text(value, where)
-            found[self.text(name, where)] = self._counted(value, hidden, where) if secret_name(name) else hidden
-        return found
+            masked[self.text(name, where)] = self._counted(value, hidden, where) if secret_name(name) else hidden
+        return masked
 
     def _command(self, items: List[str], where: str) -> List[str]:
         first = [self._known.sub(MASK, item) if self._known is not None else item for item in items[:_ARGUMENTS]]

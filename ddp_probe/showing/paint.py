@@ -33,12 +33,12 @@ def understood(environ: Mapping[str, str]) -> bool:
 
 def linked_text(line: StyledLine) -> str:
     """Return the line's text with its links, if the files are there."""
-    made = line.text
+    text = line.text
     for link in sorted(line.links, reverse=True):
         target = address(link.path)
         if target:
-            made = made[: link.begin] + _LINK % (target, made[link.begin : link.end]) + made[link.end :]
-    return made
+            text = text[: link.begin] + _LINK % (target, text[link.begin : link.end]) + text[link.end :]
+    return text
 
 
 @functools.lru_cache(maxsize=1024)
@@ -47,10 +47,10 @@ def address(path: str) -> str:
     from urllib.parse import quote
 
     try:
-        made = "file://%s%s" % (quote(os.uname().nodename, safe=""), quote(os.fsencode(os.path.abspath(path)))) if os.path.isfile(path) else ""
+        url = "file://%s%s" % (quote(os.uname().nodename, safe=""), quote(os.fsencode(os.path.abspath(path)))) if os.path.isfile(path) else ""
     except (OSError, ValueError):  # A name that a log made up.
         return ""
-    return made if len(made) <= _LONGEST else ""
+    return url if len(url) <= _LONGEST else ""
 
 
 BAD, WARN, GOOD, STRONG, QUIET, REMOVED, ADDED = "bad", "warn", "good", "strong", "quiet", "removed", "added"

@@ -4,6 +4,8 @@ import sys
 import time
 from typing import Optional, TextIO
 
+from ddp_probe.wording.words import size
+
 _AFTER, _EVERY = 1.0, 0.2  # Seconds.
 _CELLS = 30
 
@@ -42,7 +44,8 @@ class Bar(_Line):
         """Draw if it is due."""
         part = read / everything if everything else 1.0
         full = int(part * _CELLS)
-        self.draw("reading  [%s%s] %3d %% of %.1f MB" % ("#" * full, "-" * (_CELLS - full), part * 100, everything / 1e6))
+        bar = "#" * full + "-" * (_CELLS - full)
+        self.draw("reading  [%s] %3d %% of %s" % (bar, part * 100, size(everything)))
 
 
 class Steps(_Line):

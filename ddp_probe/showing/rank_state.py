@@ -97,8 +97,8 @@ def parameters_on(process: LoggedProcess) -> Dict[str, int]:
     """Return how many parameters are on each device: at the last wrap, else before mmengine's wrap, else after the last move."""
     for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
         if wrap is not None and wrap.begin.placement is not None:
-            found = {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
-            return {} if set(found) == {"meta"} and _has_trained(process) else found
+            counts = {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
+            return {} if set(counts) == {"meta"} and _has_trained(process) else counts
     move = process.final(schema.ModuleMove)
     return dict(move.end.devices) if move is not None and move.end is not None else {}
 

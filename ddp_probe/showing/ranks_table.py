@@ -55,7 +55,7 @@ def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last
     relative = False
     if len(rank_states) > FEW:
         numbered = _with_relative_numbers(rank_states)
-        relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in numbered)
+        relative = any(any("N" in cell for cell in (state.devices, state.device_ids, state.card)) for state in numbered)
         rows = _fold(numbered, guilty)
     kept = sorted(rows, key=lambda row: (not row.guilty, -len(row.ranks)))[:ROWS]
     chosen = {id(row) for row in kept}
@@ -109,8 +109,8 @@ def _row(alike: Sequence[RankState], guilty: bool) -> StateRow:
 
 def hosts(names: Sequence[str]) -> str:
     """Return hosts for a cell or a line: up to three by name, else how many."""
-    known = sorted({name for name in names if name}, key=_natural)
-    return ", ".join(known) if len(known) <= 3 else "%d hosts" % len(known)
+    different = sorted({name for name in names if name}, key=_natural)
+    return ", ".join(different) if len(different) <= 3 else "%d hosts" % len(different)
 
 
 def _natural(name: str) -> List[Tuple[int, str]]:
@@ -176,7 +176,7 @@ def _columns(table: Table, say: Language) -> List[_Column]:
     """Return the columns with content; the host only if there are several."""
     rows = table.rows
     hosts = [row.host for row in rows] if len({row.host for row in rows if row.host}) > 1 else []
-    made = [
+    columns = [
         ("ranks", [few(row.ranks) for row in rows]),
         ("host", hosts),
         ("parameters", [row.devices for row in rows]),
@@ -188,7 +188,7 @@ def _columns(table: Table, say: Language) -> List[_Column]:
         ("phase", [say.state(row.phase) for row in rows]),
         ("end", [say.state(row.end) for row in rows]),
     ]
-    return [(say(name), [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
+    return [(say(name), [cell or "-" for cell in cells]) for name, cells in columns if any(cells)]
 
 
 def _last(row: StateRow, say: Language) -> str:

@@ -7,5 +7,5 @@ from ddp_probe.showing import language, safe
 
 def remark(text: str, by: str = "ddp_probe: ") -> None:
     """Write one line, which begins with the name of this package."""
-    said = language.chosen(sys.stderr).text(text)
-    sys.stderr.write("%s%s\n" % (by, safe.line(said)))
+    translated = language.chosen(sys.stderr).text(text)
+    sys.stderr.write("%s%s\n" % (by, safe.line(translated)))

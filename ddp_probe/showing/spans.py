@@ -110,8 +110,8 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
     full = _read(process)
     if full is None:
         records = _kept(kept)
-        known = sum(calls.count for calls in kept.groups.values())
-        return LedgerExtract(base, moved, records, list(kept.phases), max(0, known - len(records)))
+        count = sum(calls.count for calls in kept.groups.values())
+        return LedgerExtract(base, moved, records, list(kept.phases), max(0, count - len(records)))
     ledger, texts, rows = full
     outer = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
     chosen = _chosen(outer, most)

@@ -77,19 +77,19 @@ def _sources(stacks: Sequence[RankStacks], width: int, say: Language) -> Iterato
 def sources(stacks: Sequence[RankStacks]) -> Iterator[Text]:
     """Yield a sentence if stacks are from earlier, not answers."""
     for source in (HANG, DUMP, LOOK):
-        earlier = [each for each in stacks if each.source == source]
+        earlier = [rank_stacks for rank_stacks in stacks if rank_stacks.source == source]
         if earlier:
             yield text_of(
                 "{who}: stacks of {source}, at {when}{moved}",
-                who=ranks_table.who([each.rank for each in earlier]),
+                who=ranks_table.who([rank_stacks.rank for rank_stacks in earlier]),
                 source=text_of(source),
-                when=clock(max(each.when for each in earlier)),
+                when=clock(max(rank_stacks.when for rank_stacks in earlier)),
                 moved=_moved_on(earlier),
             )
 
 
 def _moved_on(stacks: Sequence[RankStacks]) -> str:
-    moved = [each.rank for each in stacks if each.moved_on]
+    moved = [rank_stacks.rank for rank_stacks in stacks if rank_stacks.moved_on]
     if not moved:
         return ""
     if len(stacks) == 1:
@@ -164,7 +164,8 @@ def _place(site: Site) -> str:
 
 def _values(stacks: Sequence[RankStacks], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield the values by which ranks differ in the innermost function of the job that all of them are in."""
-    frames = {each.rank: each.values for each in stacks if each.values and not each.moved_on}
+    still = [rank_stacks for rank_stacks in stacks if rank_stacks.values and not rank_stacks.moved_on]
+    frames = {rank_stacks.rank: rank_stacks.values for rank_stacks in still}
     place, values = condition_values.in_shared_function(frames)
     if place is None:
         return
@@ -178,9 +179,11 @@ def _values(stacks: Sequence[RankStacks], width: int, say: Language) -> Iterator
 def _silent(silent: Dict[int, Silence], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield who gave no stacks now, why, and what to do next; the number of a process is shown for a single rank alone."""
     alike: Dict[Tuple[str, str], List[int]] = {}
-    counts = Counter(each.why for each in silent.values())
-    for rank, each in sorted(silent.items()):
-        shown = (each.why, about(each.what_to_do, pid="PID")) if counts[each.why] > 1 else (each.whole(), each.what_to_do)
+    counts = Counter(silence.why for silence in silent.values())
+    for rank, silence in sorted(silent.items()):
+        shown: Tuple[str, str] = silence.whole(), silence.what_to_do
+        if counts[silence.why] > 1:
+            shown = silence.why, about(silence.what_to_do, pid="PID")
         alike.setdefault(shown, []).append(rank)
     for (why, what_to_do), those in alike.items():
         text = "%s %s%s" % (say.text(ranks_table.who(those)), say.text(about(why, they=named(those))), say("."))

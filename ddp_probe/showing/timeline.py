@@ -47,8 +47,8 @@ def timeline(diagnosis: Diagnosis, limit: int = 0, calls: int = CALLS) -> Timeli
     guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
     candidates = _candidates(run, guilty)
     kept = candidates[: limit or LANES]
-    each = min(calls, max(_FEW, _ALL // max(len(kept), 1)))
-    lanes = _Lanes(diagnosis, guilty, each)
+    calls_of_lane = min(calls, max(_FEW, _ALL // max(len(kept), 1)))
+    lanes = _Lanes(diagnosis, guilty, calls_of_lane)
     shown = [lanes.lane(process) for _, process in kept if process is not None]
     begin = min((lane.begin for lane in shown), default=0.0)
     end = max((lane.end for lane in shown), default=0.0)

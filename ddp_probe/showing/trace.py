@@ -148,14 +148,14 @@ def _thread(number: int, thread: int, place: int, track: Track, args: "_Args") -
         yield {**event, "args": args.of_span(span)}
 
 
-def _counters(run: Run, lane: Lane, number: int, found: Timeline) -> Iterator[_Event]:
+def _counters(run: Run, lane: Lane, number: int, timeline: Timeline) -> Iterator[_Event]:
     """Yield what the latest steps of a rank took, by their parts, and how long it waited in them: two counter tracks in milliseconds."""
     process = run.ranks.get(-1 if lane.rank is None else lane.rank)
     kept = process.ledger if process is not None else None
     if process is None or kept is None or not kept.steps.numbers:
         return
-    steps = kept.steps.latest(max(_FEWEST_STEPS, _STEPS // max(found.shown, 1)))
-    when = kept.when(steps.ended_ns) + process.offset - sum(steps.took) / 1e6 - found.begin
+    steps = kept.steps.latest(max(_FEWEST_STEPS, _STEPS // max(timeline.shown, 1)))
+    when = kept.when(steps.ended_ns) + process.offset - sum(steps.took) / 1e6 - timeline.begin
     for place, (took, elsewhere) in enumerate(zip(steps.took, steps.elsewhere())):
         times = {name: column[place] / 1e3 for name, column in steps.parts.items()}
         about = {"ph": "C", "cat": "steps", "ts": max(0, micros(when)), "pid": number}

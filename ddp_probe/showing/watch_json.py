@@ -17,7 +17,7 @@ def as_json(look: Look, run: str, cards: Optional[CardsState] = None) -> str:
             "run": run,
             "time": look.when,
             "over": look.over,
-            "ranks": [_rank_object(each, look) for each in look.ranks],
+            "ranks": [_rank_object(position, look) for position in look.ranks],
             "absent": look.absent,
             "problems": look.problems,
             **({} if cards is None else {"cards": msgspec.to_builtins(cards)}),

@@ -19,16 +19,18 @@ def as_metrics(look: Look, run: str) -> str:
     lines: List[str] = []
     for number, (name, kind, help_text) in enumerate(_METRICS):
         lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s %s" % (name, kind)]
-        for each in look.ranks:
-            state = {"state": each.state or "running"} if name.endswith("state") else {}
-            value = (each.step, look.when - each.seconds, int(each.rank in look.outliers), 1)[number]
-            lines.append("%s{%s} %s" % (name, _labels({"run": run, "rank": str(each.rank), "host": each.host, **state}), _exact(value)))
-    for name, found, help_text in (
+        for position in look.ranks:
+            state = {"state": position.state or "running"} if name.endswith("state") else {}
+            value = (position.step, look.when - position.seconds, int(position.rank in look.outliers), 1)[number]
+            labels = {"run": run, "rank": str(position.rank), "host": position.host, **state}
+            lines.append("%s{%s} %s" % (name, _labels(labels), _exact(value)))
+    for name, number_of_run, help_text in (
         ("ddp_probe_look_timestamp_seconds", look.when, "When watch looked last."),
         ("ddp_probe_ranks_absent", len(look.absent), "Ranks of the job without a ledger here."),
         ("ddp_probe_over", int(look.over), "1 if all processes of the run have ended."),
     ):
-        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s gauge" % name, "%s{%s} %s" % (name, _labels({"run": run}), _exact(found))]
+        lines += ["# HELP %s %s" % (name, help_text), "# TYPE %s gauge" % name]
+        lines.append("%s{%s} %s" % (name, _labels({"run": run}), _exact(number_of_run)))
     return "\n".join(lines) + "\n"
 
 

@@ -37,23 +37,24 @@ def rows(look: Look) -> List[Row]:
     alike: Dict[Tuple[str, ...], List[Position]] = {}
     for position in look.ranks:
         alike.setdefault((*_cells(position), look.outliers.get(position.rank, "")), []).append(position)
-    made = [_row(key, ranks, look) for key, ranks in alike.items()]
+    table = [_row(key, ranks, look) for key, ranks in alike.items()]
     shown = {position.rank for position in look.ranks}
     rest = [rank for rank in look.absent if rank not in shown]
     if rest:
-        made.append(Row(rest, NO_LEDGER, "", "", "", None, "", None, ""))
-    return sorted(made, key=lambda row: (not row.why, len(row.ranks) if row.why else 0, row.state == NO_LEDGER, -(row.seconds or 0.0), row.ranks))
+        table.append(Row(rest, NO_LEDGER, "", "", "", None, "", None, ""))
+    return sorted(table, key=lambda row: (not row.why, len(row.ranks) if row.why else 0, row.state == NO_LEDGER, -(row.seconds or 0.0), row.ranks))
 
 
 def _row(key: Sequence[str], ranks: Sequence[Position], look: Look) -> Row:
     state, phase, call, group, site, why = key
-    speeds = [speed for each in ranks for speed in [look.speed[each.rank]] if speed is not None]
-    waited = [look.waited[each.rank] for each in ranks if each.rank in look.waited]
-    longest = max(each.seconds for each in ranks)
-    memory = max([look.memory[each.rank] for each in ranks if each.rank in look.memory], default=None)
-    return Row(
-        [each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why, memory, max(waited, default=None)
-    )
+    of_ranks = [look.speed[position.rank] for position in ranks]
+    speeds = [speed for speed in of_ranks if speed is not None]
+    waited = [look.waited[position.rank] for position in ranks if position.rank in look.waited]
+    longest = max(position.seconds for position in ranks)
+    memory = max([look.memory[position.rank] for position in ranks if position.rank in look.memory], default=None)
+    numbers = [position.rank for position in ranks]
+    speed, wait = min(speeds, default=None), max(waited, default=None)
+    return Row(numbers, state, phase, call, group, longest, site, speed, why, memory, wait)
 
 
 def _cells(position: Position) -> Tuple[str, str, str, str, str]:
@@ -95,12 +96,12 @@ _Column = Tuple[str, List[str]]
 
 def table_lines(look: Look, run: str, width: int, most: int = ROWS, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page: what was looked at, the table, who stands out, what could not be read."""
-    made = rows(look)
+    table = rows(look)
     yield StyledLine(cut(_title(look, run, say), width), STRONG)
-    yield from _table(made[:most], width, say)
-    if len(made) > most:
-        yield StyledLine("  " + say("%d more rows; --json has every rank.") % (len(made) - most), QUIET)
-    yield from _why(made, width, say)
+    yield from _table(table[:most], width, say)
+    if len(table) > most:
+        yield StyledLine("  " + say("%d more rows; --json has every rank.") % (len(table) - most), QUIET)
+    yield from _why(table, width, say)
     for path, why in list(look.problems.items())[:_PROBLEMS]:
         yield StyledLine(cut(safe.line(os.path.basename(path) + say(": ") + say.text(why)), width), WARN)
     if len(look.problems) > _PROBLEMS:
@@ -112,34 +113,34 @@ def _title(look: Look, run: str, say: Language) -> str:
     return safe.line("%s  %s%s%s%s" % (clock(look.when), run, say(", "), say.counted(len(look.ranks), "rank"), over))
 
 
-def _table(made: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
+def _table(table: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield the table; if it is too wide, the group and then the speed are left out, then lines are cut."""
-    parts = _columns(made, say)
+    parts = _columns(table, say)
     for name in ("group", "waited", "steps/s"):
         if max(map(safe.width, _texts(parts, say)), default=0) + 2 > width:
             parts = [part for part in parts if part[0] != name]
     head, *texts = _texts(parts, say)
     yield StyledLine("  " + cut(head, width - 2), STRONG)
-    for row, text in zip(made, texts):
+    for row, text in zip(table, texts):
         styled = StyledLine(("> " if row.why else "  ") + cut(text, width - 2), BAD if row.why else "")
         yield linked(styled, safe.line(_short(row.site)), row.site.rpartition(":")[0])
 
 
-def _columns(made: Sequence[Row], say: Language) -> List[_Column]:
-    groups = [row.group for row in made]
-    found: List[_Column] = [
-        ("ranks", [ranks_table.few(row.ranks) for row in made]),
-        ("state", [say.state(row.state) for row in made]),
-        ("phase", [row.phase for row in made]),
-        ("call", [row.call for row in made]),
+def _columns(table: Sequence[Row], say: Language) -> List[_Column]:
+    groups = [row.group for row in table]
+    columns: List[_Column] = [
+        ("ranks", [ranks_table.few(row.ranks) for row in table]),
+        ("state", [say.state(row.state) for row in table]),
+        ("phase", [row.phase for row in table]),
+        ("call", [row.call for row in table]),
         ("group", groups if len(set(groups)) > 1 else []),
-        ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
-        ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
-        ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
-        ("waited", [_waited(row.waited, say) for row in made]),
-        ("line", [_short(row.site) for row in made]),
+        ("for", ["" if row.seconds is None else duration(row.seconds) for row in table]),
+        ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in table]),
+        ("memory", ["" if row.memory is None else size(row.memory) for row in table]),
+        ("waited", [_waited(row.waited, say) for row in table]),
+        ("line", [_short(row.site) for row in table]),
     ]
-    return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]
+    return [(name, [cell or "-" for cell in cells]) for name, cells in columns if any(cells)]
 
 
 def _waited(waited: Optional[Waited], say: Language) -> str:
@@ -154,17 +155,17 @@ def _texts(parts: Sequence[_Column], say: Language) -> List[str]:
     return columns([names, *zip(*cells)])
 
 
-def _why(made: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
+def _why(table: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield why ranks stand out; equal reasons share a sentence."""
-    said: Dict[str, List[int]] = {}
-    for row in made:
+    ranks_of: Dict[str, List[int]] = {}
+    for row in table:
         if row.why:
-            said.setdefault(row.why, []).extend(row.ranks)
-    for why, those in list(said.items())[:_SENTENCES]:
+            ranks_of.setdefault(row.why, []).extend(row.ranks)
+    for why, those in list(ranks_of.items())[:_SENTENCES]:
         for line in wrap(_sentence(those, why, say), width, "", "  "):
             yield StyledLine(line, BAD)
-    if len(said) > _SENTENCES:
-        yield StyledLine(say("%d more reasons; --json has them.") % (len(said) - _SENTENCES), QUIET)
+    if len(ranks_of) > _SENTENCES:
+        yield StyledLine(say("%d more reasons; --json has them.") % (len(ranks_of) - _SENTENCES), QUIET)
 
 
 def _sentence(ranks: Sequence[int], why: str, say: Language) -> str:

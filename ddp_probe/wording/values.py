@@ -102,8 +102,11 @@ class Place(Value):
         return {"file": self.site.file, "line": self.site.line, "function": self.site.function}
 
 
+_UNITS = (("%.1f TiB", 1 << 40), ("%.1f GiB", 1 << 30), ("%.0f MiB", 1 << 20), ("%.0f KiB", 1 << 10))
+
+
 class Size(Value):
-    """A number of bytes: 3.2 GiB, 12 MiB."""
+    """A number of bytes: 3.2 GiB, 12 MiB, 1 byte. No other formatter of sizes is in the package."""
 
     def __init__(self, count: float) -> None:
         self._count = count
@@ -112,10 +115,11 @@ class Size(Value):
         return Size, (self._count,)
 
     def written(self, _: Translate) -> str:
-        """Return it in the unit that fits."""
-        if self._count >= 1 << 30:
-            return "%.1f GiB" % (self._count / (1 << 30))
-        return "%.0f MiB" % (self._count / (1 << 20))
+        """Return it in the largest unit that it fills."""
+        for form, factor in _UNITS:
+            if self._count >= factor:
+                return form % (self._count / factor)
+        return "1 byte" if self._count == 1 else "%d bytes" % self._count
 
     def fact(self) -> Dict[str, Any]:
         """Return the bytes."""
@@ -234,8 +238,8 @@ def as_it_is(_: Any, words: str) -> str:
 def written(value: Any, translate: Translate, spec: str = "", show: Show = as_it_is) -> str:
     """Return a value as a text has it; `spec` is what follows the colon in a named place."""
     if "|" in spec:
-        one, many = spec.split("|")
-        return one if number(value) == 1 else many
+        singular, plural = spec.split("|")
+        return singular if number(value) == 1 else plural
     if hasattr(value, "shown"):  # A text or a list, whose own values are shown.
         in_words: str = value.shown(translate, show)
     elif hasattr(value, "written"):

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import ddp_probe
+from ddp_probe.activation.installer import activator_files
+from ddp_probe.cli import _commands, _help_texts, _parse
 from ddp_probe.doctor import check, checks
 from ddp_probe.judging import rule, rules
 from ddp_probe.shared.errors import ProbeError, UsageError
@@ -76,7 +78,23 @@ def _whole_arguments(call: ast.Call) -> Iterator[str]:
 
 def labels() -> Set[str]:
     """Return the English labels of all pages."""
-    return {text for text, _ in _said(_PAGES)} | _tables()
+    return {text for text, _ in _said(_PAGES)} | _tables() | set(_help())
+
+
+def _of_the_activator() -> Iterator[str]:
+    """Yield what the installed activator says when it is removed."""
+    activator = activator_files.activator()
+    yield from (activator._GONE, activator._LEFT, activator._KEPT, activator.CHANGED)
+
+
+def _help() -> Iterator[str]:
+    """Yield the texts of the page of all commands, and of each command's page."""
+    yield from (text for text in _commands.PAGE.split("\n\n") if text != "%(about)s")
+    yield " ".join(_commands.described(ddp_probe)[0].split())
+    yield from _help_texts.HEADINGS
+    for module in _commands.modules():
+        yield module.COMMAND.summary
+        yield from _help_texts.texts(_parse.parser(module))
 
 
 def templates() -> Iterator[Tuple[str, str]]:
@@ -138,7 +156,10 @@ def _constants(part: ast.AST) -> List[str]:
 
 def constants() -> Set[str]:
     """Return every text in the code: a label or a template can stand in a table, and be asked for by a name."""
-    return {text for path in _files((*_PAGES, *_RUNS)) for text in _constants(ast.parse(path.read_text(encoding="utf-8")))}
+    texts: Set[str] = set()
+    for path in _files((*_PAGES, *_RUNS, *_ERRORS, "shared/settings.py")):
+        texts.update(_constants(ast.parse(path.read_text(encoding="utf-8"))))
+    return texts
 
 
 def _tables() -> Set[str]:
@@ -158,6 +179,7 @@ def _tables() -> Set[str]:
         ranks_table.NOTE,
         brief_form.GOOD_ORDER,
         *_OTHERS,
+        *_of_the_activator(),
     }
 
 

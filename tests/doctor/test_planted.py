@@ -168,7 +168,7 @@ def test_shared_memory_that_is_small(clean_env: Callable[..., Dict[str, str]]) -
     look = shlex.join([sys.executable, "-c", code])
     small = _unshare("mount -t tmpfs -o size=64m tmpfs /dev/shm\n" + look, clean_env())
     status, saw, remedy = small.stdout.splitlines()
-    assert (status, saw) == ("fail", "/dev/shm has 64.0 MiB, 64.0 MiB free.")
+    assert (status, saw) == ("fail", "/dev/shm has 64 MiB, 64 MiB free.")
     (command,) = re.findall(r"as root: (.*)", remedy)
     repaired = _unshare("mount -t tmpfs -o size=64m tmpfs /dev/shm\n%s\n%s" % (command, look), clean_env())
     assert repaired.stdout.splitlines()[:1] == ["ok"], repaired.stderr

@@ -92,7 +92,10 @@ def test_a_fold_comes(rank0, tmp_path):
             lambda line: offer(line, "", b"fold", sha256="0" * 64) and line.say(Finished()),
             "is not kept: its sha256 differs from the one on its host",
         ),
-        (lambda line: offer(line, "", b"", size=1 << 40) and line.say(Finished()), "is not kept: it has 1099511.6 MB"),
+        (
+            lambda line: offer(line, "", b"", size=1 << 40) and line.say(Finished()),
+            "is not kept: it has 1.0 TiB",
+        ),
         (lambda line: offer(line, "", b"fold and more", size=4), "was cut off (it sends more than it has announced)"),
         (lambda line: offer(line, "", b"x" * (PIECE + 1)), "was cut off (it sends more than it has announced)"),
         (lambda line: line.say(Offer("../../x", 1)), "was cut off (it offers a file of a name that no run has)"),

@@ -139,7 +139,7 @@ def test_memory_over_time_is_a_row_of_bars(told: Callable[[str], Diagnosis]) -> 
 {"event":"device.state","rank":0,"ts":"2026-11-24T12:00:02.000000Z","when":"end","devices":[{"device":"gcu:0","allocated":%d}]}
 {"event":"process.end","rank":0,"ts":"2026-11-24T12:00:03.000000Z","exit_code":0}
 """
-    assert "0 MiB on gcu:0; since 1 s" in html_page.text(told(log % (0, 0)))
+    assert "0 bytes on gcu:0; since 1 s" in html_page.text(told(log % (0, 0)))
     log %= (1 << 30, 3 << 30)
     text = html_page.text(told(log))
     assert "1.0 GiB on gcu:0; since 1 s" in text

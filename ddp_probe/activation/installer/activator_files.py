@@ -6,7 +6,7 @@ import importlib.util
 import os
 import py_compile
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe.activation.installer import locations
 
@@ -72,9 +72,9 @@ def is_changed(path: str) -> bool:
     return bool(activator().is_changed(path))
 
 
-def said(gone: List[str], folders: List[str]) -> List[str]:
-    """Return the lines of uninstall."""
-    return list(activator().said(gone, folders))
+def said(gone: List[str], folders: List[str], say: Callable[[str], str] = str) -> List[str]:
+    """Return the lines of uninstall, in the reader's language."""
+    return list(activator().said(gone, folders, say))
 
 
 def read(path: str) -> Optional[bytes]:

@@ -10,6 +10,7 @@ from ddp_probe.activation.installer import activator_files, child, locations
 from ddp_probe.shared.errors import ProbeError
 
 _CHANGED = "It has been changed since install wrote it, and install does not touch what others wrote."
+_BESIDE = "it works beside another sitecustomize"
 
 
 class Installation(NamedTuple):
@@ -21,6 +22,7 @@ class Installation(NamedTuple):
     files: Dict[str, bytes]
     obsolete: List[str]
     home: str
+    beside: str = ""  # The sitecustomize of somebody else, if there is one.
 
     @property
     def in_place(self) -> bool:
@@ -41,14 +43,16 @@ def plan(via: str = "auto", surroundings: Optional[child.Surroundings] = None) -
     """Decide what to write where; refuse where it cannot work."""
     folder = locations.target_folder()
     rivals, package = surroundings or child.surroundings()
-    via, because = _way(via, folder, *rivals.of(folder))
+    before, behind = rivals.of(folder)
+    via, because = _way(via, folder, before, behind)
+    beside = (before + behind)[0] if because == _BESIDE else ""
     home = "" if package else locations.home()
     lies_in = home or os.path.dirname(os.path.dirname(os.path.dirname(package)))
     paths = {os.path.join(folder, name): activator_files.content(name, lies_in) for name in activator_files.names(via)}
     for path in paths:
         _refuse_foreign(path)
     paths = {path: activator_files.with_others(path, data) for path, data in paths.items()}
-    return Installation(via, because, folder, paths, _others(folder, list(paths)), home)
+    return Installation(via, because, folder, paths, _others(folder, list(paths)), home, beside)
 
 
 def _others(folder: str, paths: List[str]) -> List[str]:
@@ -109,7 +113,7 @@ def _way(via: str, folder: str, before: List[str], behind: List[str]) -> Tuple[s
     """Choose both forms if nobody else has a sitecustomize: people look for ours there, and no later one shadows the line in the .pth file."""
     if via == "auto":
         if before or behind:
-            return activator_files.PTH, "it works beside %s" % (before + behind)[0]
+            return activator_files.PTH, _BESIDE
         return activator_files.BOTH, "sitecustomize.py, and a .pth line for starts in which another sitecustomize comes first"
     if before and via == "sitecustomize":
         raise _shadowed(os.path.join(folder, activator_files.SLOT), before[0])

@@ -6,10 +6,9 @@ from typing import Dict
 
 from ddp_probe.activation import run_folder
 from ddp_probe.doctor.check import Answer, Check
-from ddp_probe.doctor.checks.shared_memory import in_bytes
 from ddp_probe.doctor.host import Host
 from ddp_probe.wording.text import Text, say
-from ddp_probe.wording.words import listed, quoted
+from ddp_probe.wording.words import listed, quoted, size
 
 CHECK = Check(
     id="DOC303",
@@ -37,8 +36,7 @@ def check(host: Host) -> Answer:
         if not usage.f_blocks:  # /proc and its like hold no files of anybody.
             continue
         free = usage.f_frsize * usage.f_bavail
-        size = in_bytes(free)
-        shown.append(say("{folder} ({path}): {size} free", folder=name, path=quoted(path), size=size))
+        shown.append(say("{folder} ({path}): {size} free", folder=name, path=quoted(path), size=size(free)))
         if free < _LEAST or (usage.f_files > 0 and usage.f_favail < _INODES):
             full.append(path)
             low.append(
@@ -46,7 +44,7 @@ def check(host: Host) -> Answer:
                     "{folder} ({path}) has {size} and {inodes} inodes free",
                     folder=name,
                     path=quoted(path),
-                    size=size,
+                    size=size(free),
                     inodes=usage.f_favail,
                 )
             )

@@ -6,7 +6,7 @@ from typing import Iterator, Tuple
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.wording.text import Text, joined, say
-from ddp_probe.wording.words import listed, quoted
+from ddp_probe.wording.words import listed, quoted, size
 
 CHECK = Check(
     id="DOC302",
@@ -56,4 +56,4 @@ def _address_space() -> str:
     soft = _soft("RLIMIT_AS")
     if soft < 0:
         return ""
-    return say("; the address space is limited to {size:.1f} GiB", size=soft / (1 << 30))
+    return say("; the address space is limited to {size}", size=size(soft))

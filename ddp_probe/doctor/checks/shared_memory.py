@@ -5,7 +5,7 @@ import os
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.words import quoted, size
 
 CHECK = Check(
     id="DOC301",
@@ -27,14 +27,14 @@ def check(host: Host) -> Answer:
             say("{path} cannot be used: {error}.", path=path, error=quoted(exc.strerror)),
             say("Mount it: mount -t tmpfs -o size=8g tmpfs {path}", path=path),
         )
-    size, free = usage.f_frsize * usage.f_blocks, usage.f_frsize * usage.f_bavail
-    saw = say("{path} has {size}, {free} free.", path=path, size=in_bytes(size), free=in_bytes(free))
+    there, free = usage.f_frsize * usage.f_blocks, usage.f_frsize * usage.f_bavail
+    saw = say("{path} has {size}, {free} free.", path=path, size=size(there), free=size(free))
     if not os.access(path, os.W_OK):
         return CHECK.fail(
             say("This user cannot write to {path}.", path=path),
             say("Mount it so that everybody can write: mount -o remount,mode=1777 {path}", path=path),
         )
-    if size < _LEAST:
+    if there < _LEAST:
         remedy = say(
             "Start the container with --shm-size=8g or --ipc=host; or, as root: mount -o remount,size=8g {path}",
             path=path,
@@ -47,11 +47,3 @@ def check(host: Host) -> Answer:
         )
         return CHECK.fail(saw, remedy)
     return CHECK.ok(saw)
-
-
-def in_bytes(number: int) -> str:
-    """Return a number of bytes in the largest unit that it fills."""
-    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if number >= factor:
-            return "%.1f %s" % (number / factor, unit)
-    return "%d bytes" % number

@@ -36,10 +36,10 @@ def set_device(runtime: Any, index: int) -> None:
 def identity(runtime: Any, index: int) -> str:
     """Return what identifies a card on this host: its UUID or its bus id; empty if the runtime does not say."""
     try:
-        known = runtime.get_device_properties(index)
+        properties = runtime.get_device_properties(index)
     except Exception:
         return ""
-    if getattr(known, "uuid", None):
-        return str(known.uuid)
-    bus: Any = [getattr(known, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")]
+    if getattr(properties, "uuid", None):
+        return str(properties.uuid)
+    bus: Any = [getattr(properties, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")]
     return "" if None in bus else "%04x:%02x:%02x" % tuple(bus)

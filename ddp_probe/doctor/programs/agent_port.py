@@ -18,8 +18,8 @@ def share_port(address: str, port: int, key: str, seconds: float, meet_at: int =
     if meet_at:
         store.set(key, "%d %s" % (meet_at, token))
         return meet_at, token
-    told, _, token = store.get(key).decode().partition(" ")
-    return int(told), token
+    number, _, token = store.get(key).decode().partition(" ")
+    return int(number), token
 
 
 # Tells the other ranks of a launch of torchrun at which port rank 0 listens, with the token of the meeting, or says what rank 0 has said.

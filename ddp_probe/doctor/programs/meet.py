@@ -45,7 +45,10 @@ class Hub:
         self._until(lambda: len(came) == self._world, seconds)
         with self._changed:
             public = ("host", "identity", "address", "port")
-            self._roster = {"ranks": {rank: {name: said[name] for name in public} for rank, said in came.items()}}
+            ranks = {}
+            for rank, greeting in came.items():
+                ranks[rank] = {name: greeting[name] for name in public}
+            self._roster = {"ranks": ranks}
             self._guests.closed = True
             self._changed.notify_all()
         rounds = 1 + len(came) // _LINKS_AT_A_TIME
@@ -62,15 +65,15 @@ class Hub:
     def _serve(self, connected: socket.socket) -> None:
         line = Line(connected)
         try:
-            said = line.receive(_LINKS)
-            if not self._admits(said):
-                line.send(refusal(said))
+            greeting = line.receive(_LINKS)
+            if not self._admits(greeting):
+                line.send(refusal(greeting))
                 return
             self._until(lambda: bool(self._roster), _FOREVER)
             line.send(self._roster)
             message = line.receive(_FOREVER)
             with self._changed:
-                self._links[said["rank"]] = message
+                self._links[greeting["rank"]] = message
                 self._changed.notify_all()
             self._until(lambda: bool(self._all), _FOREVER)
             line.send(self._all)
@@ -83,9 +86,9 @@ class Hub:
             with self._changed:
                 self._changed.notify_all()
 
-    def _admits(self, said: Dict[str, Any]) -> bool:
+    def _admits(self, greeting: Dict[str, Any]) -> bool:
         with self._changed:
-            admitted = self._guests.take(said)
+            admitted = self._guests.take(greeting)
             self._changed.notify_all()
             return admitted
 
@@ -131,23 +134,23 @@ def try_links(rank: int, ranks: Dict[str, Any], master: str) -> Dict[str, Any]:
         return dict(zip(map(str, others), pool.map(lambda other: _try(other, ranks[str(other)], master), others)))
 
 
-def _try(other: int, known: Dict[str, Any], master: str) -> Dict[str, Any]:
+def _try(other: int, target: Dict[str, Any], master: str) -> Dict[str, Any]:
     """Connect to a host; if it connected from its loopback, it is the host of the store, at another address."""
-    address = master if str(known["address"]).startswith(_LOOPBACK) else str(known["address"])
+    address = master if str(target["address"]).startswith(_LOOPBACK) else str(target["address"])
     local = route(address)
     local = local if local[0] else route(master)  # without a route to the other host, this host is known by its way to rank 0
-    tried = {"address": address, "port": known["port"], "from": local}
+    tried = {"address": address, "port": target["port"], "from": local}
     begun = time.time()
     try:
-        line = Line(socket.create_connection((address, known["port"]), _SECONDS))
-        said = line.receive(_SECONDS)
+        line = Line(socket.create_connection((address, target["port"]), _SECONDS))
+        answer = line.receive(_SECONDS)
         line.close()
     except (OSError, ValueError) as exc:
         return {**tried, "error": str(getattr(exc, "strerror", None) or exc)}
     ended = time.time()
-    if said.get("rank") != other:
-        return {**tried, "error": "rank %s answers at this address" % said.get("rank")}
-    return {**tried, "error": "", "offset": float(said["time"]) - (begun + ended) / 2, "delay": ended - begun}
+    if answer.get("rank") != other:
+        return {**tried, "error": "rank %s answers at this address" % answer.get("rank")}
+    return {**tried, "error": "", "offset": float(answer["time"]) - (begun + ended) / 2, "delay": ended - begun}
 
 
 def route(address: str) -> Tuple[str, str]:
@@ -255,9 +258,16 @@ def _connect(task: Task, port: int, token: str) -> Line:
 
 def _hello(task: Task, line: Line, token: str) -> None:
     address, interface = route(task.address)
-    said = {"rank": task.rank, "world": task.world, "run": task.run, "token": token, "host": socket.gethostname(), "identity": host_identity()}
+    greeting = {
+        "rank": task.rank,
+        "world": task.world,
+        "run": task.run,
+        "token": token,
+        "host": socket.gethostname(),
+        "identity": host_identity(),
+    }
     about = {"address": address, "interface": interface, "facts": task.facts, "gloo": gloo_address()}
-    line.send({**said, **about, "port": answer_others(task.rank)})
+    line.send({**greeting, **about, "port": answer_others(task.rank)})
 
 
 if __name__ == "__main__":

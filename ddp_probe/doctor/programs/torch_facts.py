@@ -20,7 +20,9 @@ def main(module: str = "") -> None:
         answer.update(module=module, module_version=str(getattr(plugin, "__version__", "")), module_file=str(getattr(plugin, "__file__", "")))
     answer["distributed"] = bool(torch.distributed.is_available())
     answer["backends"] = _backends(torch) if answer["distributed"] else []
-    answer["cards"] = {device: count for known in ACCELERATORS for device, count in _cards(torch, known, plugin if module in known.modules else None)}
+    answer["cards"] = {}
+    for kind in ACCELERATORS:
+        answer["cards"].update(_cards(torch, kind, plugin if module in kind.modules else None))
     say(**answer)
 
 
@@ -39,15 +41,15 @@ def _backends(torch: Any) -> List[str]:
     return sorted({*built, *registered})
 
 
-def _cards(torch: Any, known: Accelerator, plugin: Any) -> "List[tuple[str, int]]":
+def _cards(torch: Any, kind: Accelerator, plugin: Any) -> "List[tuple[str, int]]":
     """Return how many cards torch counts; a runtime that cannot say counts none."""
-    runtime = runtime_of(torch, plugin, known.torch_attribute)
-    if runtime is None or known.torch_attribute == "mps":
+    runtime = runtime_of(torch, plugin, kind.torch_attribute)
+    if runtime is None or kind.torch_attribute == "mps":
         return []
     try:
-        return [(known.torch_attribute, int(runtime.device_count()))]
+        return [(kind.torch_attribute, int(runtime.device_count()))]
     except Exception:
-        return [(known.torch_attribute, 0)]
+        return [(kind.torch_attribute, 0)]
 
 
 if __name__ == "__main__":

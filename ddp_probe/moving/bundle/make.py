@@ -218,13 +218,12 @@ def _file_name(text: str) -> str:
 
 def _difference(first: Diagnosis, second: Diagnosis) -> str:
     """Say how the report over the bundle differs from that over the run: what was cut may have been the evidence."""
-    run, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
-    return (
-        ""
-        if run == other
-        else say(
-            "The report over the run says {of_run}, and over this bundle {of_bundle}. --max-bytes lets more of the run into it.",
-            of_run=run,
-            of_bundle=other,
-        )
-    )
+    run, other = _in_short(first), _in_short(second)
+    if run == other:
+        return ""
+    template = "The report over the run says {of_run}, and over this bundle {of_bundle}. --max-bytes lets more of the run into it."
+    return say(template, of_run=run, of_bundle=other)
+
+
+def _in_short(diagnosis: Diagnosis) -> str:
+    return " and ".join(finding.id for finding in diagnosis.findings) or diagnosis.verdict

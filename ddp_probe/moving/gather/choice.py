@@ -72,7 +72,7 @@ def _folder(named: str) -> "tuple[str, int]":
             what_to_do="",
         )
     folder = named if os.path.isdir(named) else sources.folders[0]
-    whole = os.path.isdir(folder) and any(os.path.realpath(each) == os.path.realpath(folder) for each in sources.folders)
+    whole = os.path.isdir(folder) and os.path.realpath(folder) in map(os.path.realpath, sources.folders)
     return os.path.abspath(folder if whole else sources.folders[0]), sources.launch
 
 

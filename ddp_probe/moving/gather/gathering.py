@@ -6,7 +6,7 @@ from typing import Dict, List, Sequence
 from ddp_probe.moving.gather import choice
 from ddp_probe.moving.gather.keep import Keep, KeptFile
 from ddp_probe.moving.gather.messages import MOST_FILES, Begin, Finished, Folding, GatherLine, Hello, Holds, Leave, Nothing, Offer, Sent
-from ddp_probe.showing.bundle_page import size as human
+from ddp_probe.wording.words import size
 
 
 class HostFiles:
@@ -49,8 +49,8 @@ class HostFiles:
             count = len([name for name in files if name])
             sentences += ["%d files of %s are not kept: %s" % (count, self.who, why)] if count else []
         if self.too_many:
-            size = human(sum(self.too_many.values()))
-            sentences.append("%d files of %s, %s, are left out: --max-bytes" % (len(self.too_many), self.who, size))
+            more = size(sum(self.too_many.values()))
+            sentences.append("%d files of %s, %s, are left out: --max-bytes" % (len(self.too_many), self.who, more))
         return sentences
 
     def _cut(self) -> List[str]:
@@ -82,7 +82,7 @@ class Shared:
     def give_back(self, rank: int) -> None:
         """Let another host bring the logs of a host whose fold has not arrived."""
         with self._lock:
-            self._brought = {log: each for log, each in self._brought.items() if each != rank}
+            self._brought = {log: by for log, by in self._brought.items() if by != rank}
 
     def take(self, size: int) -> bool:
         """Take room for a file."""
@@ -122,7 +122,7 @@ class HostSession:
         message = self._line.hear_any()
         if isinstance(message, Folding):
             percent = 100 * message.read // max(message.everything, 1)
-            self._files.doing = "had folded %d %% of its %s" % (min(percent, 100), human(message.everything))
+            self._files.doing = "had folded %d %% of its %s" % (min(percent, 100), size(message.everything))
         elif isinstance(message, Nothing):
             self._files.nothing = message.why
             return False
@@ -149,7 +149,7 @@ class HostSession:
 
     def _why_not(self, offer: Offer) -> str:
         if not offer.name and offer.size > LARGEST_FOLD:
-            self._files.refuse("", "it has %s" % human(offer.size))
+            self._files.refuse("", "it has %s" % size(offer.size))
             return "too large"
         if offer.name and not self._shared.take(offer.size):
             self._files.too_many[offer.name] = offer.size
@@ -163,12 +163,12 @@ class HostSession:
             for piece in self._line.pieces(offer.size - kept.size):
                 kept.add(piece)
                 self._files.bytes += len(piece)
-                self._files.doing = "had sent %s of %s of %s" % (human(kept.size), human(offer.size), what)
+                self._files.doing = "had sent %s of %s of %s" % (size(kept.size), size(offer.size), what)
             kept.end(self._line.hear(Sent).sha256)
         finally:
             kept.close()
         if kept.fault:
-            far = "" if offer.name or kept.is_damaged else ", after %s of %s" % (human(kept.size), human(offer.size))
+            far = "" if offer.name or kept.is_damaged else ", after %s of %s" % (size(kept.size), size(offer.size))
             self._files.refuse(offer.name, kept.fault + far)
         elif offer.name:
             self._files.logs += 1

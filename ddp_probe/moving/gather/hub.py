@@ -13,8 +13,7 @@ from ddp_probe.moving.gather.keep import Keep
 from ddp_probe.moving.gather.messages import VERSION, ExitCode, GatherLine, Hello, RunOnHost, Wanted
 from ddp_probe.shared.door import Door, Guests, refusal
 from ddp_probe.shared.meeting import MeetingPlace
-from ddp_probe.showing.bundle_page import size as human
-from ddp_probe.wording.words import spans
+from ddp_probe.wording.words import size, spans
 
 _HELLO = 10.0  # Seconds that a new connection has for its first message.
 _LEAVE = 5.0  # Seconds that ranks have to take the exit code.
@@ -96,7 +95,7 @@ class GatherHub:
             open_ones = [files for files in self._hosts.values() if not files.over]
             received = sum(files.bytes for files in self._hosts.values())
         doing = "%s %s" % (open_ones[0].host, open_ones[0].doing) if open_ones else "waiting for the others"
-        return len(self._hosts) - len(open_ones), self._place.world, "%s, %s" % (human(received), doing)
+        return len(self._hosts) - len(open_ones), self._place.world, "%s, %s" % (size(received), doing)
 
     # --- the result
 

@@ -54,14 +54,15 @@ class Keep:
         """Return the name of a host's files, which begins with the host's name: the name from last time, recognised by its logs, or a new one."""
         with self._lock:
             mine = set(logs)
-            before = next((each.file for each in self._known.hosts if mine.intersection(each.logs) and each.file not in self._in_use), "")
-            taken = {*self._in_use, *(each.file for each in self._known.hosts)}
+            same_logs = [kept.file for kept in self._known.hosts if mine.intersection(kept.logs)]
+            before = next((file for file in same_logs if file not in self._in_use), "")
+            taken = {*self._in_use, *(kept.file for kept in self._known.hosts)}
             name, number = host, 1
             while not before and name in taken:
                 number += 1
                 name = "%s.%d" % (host, number)
             self._in_use[before or name] = list(logs)
-            self._known.hosts = [each for each in self._known.hosts if each.file != before]
+            self._known.hosts = [kept for kept in self._known.hosts if kept.file != before]
             self._changed = True
             self._known.hosts.append(GatheredHost(before or name, host, list(logs)))
             return before or name

@@ -76,12 +76,12 @@ def _send_run(line: GatherLine, folder: str, *, logs: bool) -> None:
     events = [path for path in sources.events if _said(path) not in left_out]
     if events:
         _send(line, "", _folded(line, [folder] if len(events) == len(sources.events) else events))
-        for each in _files(sources, left_out) if logs else ():
+        for log in _files(sources, left_out) if logs else ():
             try:
-                file = open_descriptor(each.path, os.O_NOFOLLOW)
+                file = open_descriptor(log.path, os.O_NOFOLLOW)
             except OSError:  # a link, somebody else's, or removed meanwhile
                 continue
-            _send(line, each.name, file)
+            _send(line, log.name, file)
     line.say(Finished())
 
 

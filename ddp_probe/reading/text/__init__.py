@@ -15,7 +15,7 @@ from ddp_probe.reading.text.streams import Stream
 from ddp_probe.reading.text.survived import survived
 from ddp_probe.reading.text.tracebacks import TRAINING
 from ddp_probe.wording.text import say
-from ddp_probe.wording.words import quoted
+from ddp_probe.wording.words import quoted, size
 
 LONGEST = 1 << 16
 _BLOCK = 200  # Lines read together; a log with at most this many is short.
@@ -50,12 +50,12 @@ def left_out(log: TextLog) -> Iterator[str]:
     """Yield sentences about the parts of a log that were not read."""
     if log.passed:
         yield say(
-            "{file} has too many lines with signs of trouble: {count} lines in the middle were skipped (only the first {first} MB and the last "
-            "{last} MB of such lines are read).",
+            "{file} has too many lines with signs of trouble: {count} lines in the middle were skipped (only the first {first} and the last "
+            "{last} of such lines are read).",
             file=quoted(log.file),
             count=log.passed,
-            first=_ROOM >> 20,
-            last=_END_ROOM >> 20,
+            first=size(_ROOM),
+            last=size(_END_ROOM),
         )
     if log.dropped:
         yield say("{file} has more failures than are kept: {count} in the middle were dropped.", file=quoted(log.file), count=log.dropped)
@@ -268,7 +268,7 @@ class Failures:
 
     def all(self, offset: Optional[int]) -> List[Failed]:
         """Return the failures by line; a local rank becomes a rank if the log shows their offset."""
-        kept = sorted((*self._first, *self._last), key=lambda each: each[:2])
+        kept = sorted((*self._first, *self._last), key=lambda place: place[:2])
         for _, _, failed, local_rank in kept:
             if failed.rank is None and local_rank is not None and offset is not None:
                 failed.rank = local_rank + offset
@@ -298,4 +298,4 @@ class NotedLines:
 
     def all(self) -> str:
         """Return the text."""
-        return "\n".join(text for _, text in sorted((*self._first, *self._last), key=lambda each: each[0]))
+        return "\n".join(text for _, text in sorted((*self._first, *self._last), key=lambda line: line[0]))

@@ -85,6 +85,7 @@ def _unrecorded(lines: List[Logical]) -> List[Logical]:
         begin = next((index for index in range(end, max(end - _RECORD, 0), -1) if _AT_LINE.match(lines[index].text)), 0)
         if begin:
             after = end + 1 + (not "".join(logical.text for logical in lines[end + 1 : end + 2]).strip())
-            said = lines[begin - 1]
-            lines = [*lines[: begin - 1], said._replace(text=_PROGRAM.sub("", said.text, 1)), *lines[after:]]
+            first = lines[begin - 1]
+            of_program = first._replace(text=_PROGRAM.sub("", first.text, 1))
+            lines = [*lines[: begin - 1], of_program, *lines[after:]]
     return lines

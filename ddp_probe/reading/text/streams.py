@@ -123,7 +123,7 @@ class Stream:
     def _continues(self, text_line: TextLine) -> bool:
         """Add a line to the open traceback that it fits best; the older traceback if they fit equally."""
         scored = [(trace.accepts(text_line, self._count, len(self._open)), -index, trace) for index, trace in enumerate(self._open)]
-        score, _, trace = max(scored, default=(0.0, 0, None), key=lambda each: each[:2])
+        score, _, trace = max(scored, default=(0.0, 0, None), key=lambda score_of_trace: score_of_trace[:2])
         if trace is None or score <= 0:
             return False
         if trace.take(text_line, self._count):

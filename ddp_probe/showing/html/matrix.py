@@ -63,12 +63,12 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes, sa
     """Return the matrix of a run; it has no rows if no process is known."""
     run = diagnosis.run
     guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
-    known = {process.rank: process for process in run.processes}
-    counts = {rank: parameters_on(process) for rank, process in known.items()}
+    processes = {process.rank: process for process in run.processes}
+    counts = {rank: parameters_on(process) for rank, process in processes.items()}
     table = ranks_table.rows_of([_with_counts(state, counts.get(state.rank, {})) for state in states], guilty)
-    held = [_named(row, known, counts, relative=table.relative) for row in table.rows]
+    held = [_named(row, processes, counts, relative=table.relative) for row in table.rows]
     devices = _devices(held)
-    rows = [_row(row, counts, devices, _link(row, known, quotes), say) for row, counts in zip(table.rows, held)]
+    rows = [_row(row, counts, devices, _link(row, processes, quotes), say) for row, counts in zip(table.rows, held)]
     return Matrix(
         devices,
         rows,
@@ -89,11 +89,15 @@ def _with_counts(state: RankState, held: Dict[str, int]) -> RankState:
 
 
 def _named(
-    row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], counts: Dict[Optional[int], Dict[str, int]], *, relative: bool
+    row: ranks_table.StateRow,
+    processes: Dict[Optional[int], LoggedProcess],
+    counts: Dict[Optional[int], Dict[str, int]],
+    *,
+    relative: bool,
 ) -> Dict[str, int]:
     """Return the counts of a row's first rank; with many ranks, the card of each rank is N."""
     rank = row.ranks[0] if row.ranks else None
-    process, held = known.get(rank), counts.get(rank, {})
+    process, held = processes.get(rank), counts.get(rank, {})
     if process is None or not relative or "N" not in row.devices:
         return held
     return {_NUMBER.sub(lambda match: "N" if int(match.group()) == process.local_rank else match.group(), device): n for device, n in held.items()}
@@ -101,7 +105,7 @@ def _named(
 
 def _devices(held: Sequence[Dict[str, int]]) -> List[str]:
     """Return the devices that have a column: the CPU first, then by name and number."""
-    names = {device for each in held for device in each}
+    names = {device for counts in held for device in counts}
     return sorted(names, key=_natural)[:_COLUMNS]
 
 
@@ -110,9 +114,13 @@ def _natural(device: str) -> Tuple[bool, str, int]:
     return kind != "cpu", kind, int(number) if number.isdecimal() and len(number) < 10 else -1
 
 
-def _link(row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], quotes: Quotes) -> Optional[LineLink]:
+def _link(
+    row: ranks_table.StateRow,
+    processes: Dict[Optional[int], LoggedProcess],
+    quotes: Quotes,
+) -> Optional[LineLink]:
     """Return where the log says it: at the last wrap of the row's first rank, else at its last line."""
-    process = known.get(row.ranks[0] if row.ranks else None)
+    process = processes.get(row.ranks[0] if row.ranks else None)
     if process is None:
         return None
     wraps: List[Optional[LoggedCall[Any]]] = [process.final(schema.Wrap), process.final(schema.WrapModel)]
@@ -125,5 +133,5 @@ def _row(row: ranks_table.StateRow, held: Dict[str, int], devices: Sequence[str]
     cells = [DeviceCell(held.get(device, 0), 0 < held.get(device, 0) == whole) for device in devices]
     others = ", ".join("%s %d" % (device, held[device]) for device in sorted(held) if device not in devices)
     who = ranks_table.few(row.ranks, 8)
-    told = row.device_ids, row.card, row.memory, row.near, row.waited, say.state(row.phase), say.state(row.end)
-    return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, *told, link)
+    rest = row.device_ids, row.card, row.memory, row.near, row.waited, say.state(row.phase), say.state(row.end)
+    return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, *rest, link)

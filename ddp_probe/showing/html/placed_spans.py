@@ -56,4 +56,5 @@ def _bundled(spans: Sequence[PlacedSpan], gap: float) -> List[PlacedSpan]:
 
 
 def _alike(time_span: Span, other: Span) -> bool:
-    return time_span.kind == other.kind and all(each.ended and not each.failed and not each.guilty for each in (time_span, other))
+    both_plain = all(span.ended and not span.failed and not span.guilty for span in (time_span, other))
+    return time_span.kind == other.kind and both_plain

@@ -42,13 +42,13 @@ class Quotes:
 
     def link(self, at: LogLine) -> LineLink:
         """Return where a line will be."""
-        known = self._links.get(at)
-        if known is None:
+        target = self._links.get(at)
+        if target is None:
             label = log_line(at, self._run)
             if len(self._links) >= MOST:
                 return LineLink("", label)
-            known = self._links[at] = LineLink("line-%d" % (len(self._links) + 1), label)
-        return known
+            target = self._links[at] = LineLink("line-%d" % (len(self._links) + 1), label)
+        return target
 
     def read(self) -> List[QuotedLine]:
         """Return the lines, in the order in which they were asked for."""

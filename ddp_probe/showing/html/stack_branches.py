@@ -6,6 +6,7 @@ from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.fold_file import real_place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_stacks import Branch, Step
+from ddp_probe.shared.schema import ThreadStack
 from ddp_probe.showing import ranks_table, stack_page
 from ddp_probe.showing.language import ENGLISH, Language
 
@@ -41,8 +42,11 @@ class StackPart(NamedTuple):
 def part(run: Run, say: Language = ENGLISH) -> StackPart:
     """Return the stacks of the main threads."""
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
-    stacks = [each for each in map(rank_stacks.recorded, logs) if each is not None]
-    root = rank_stacks.tree((each.rank, thread) for each in stacks for thread in each.threads if thread.main)
+    stacks = [stacks_of_rank for stacks_of_rank in map(rank_stacks.recorded, logs) if stacks_of_rank is not None]
+    mains: List[Tuple[int, ThreadStack]] = []
+    for stacks_of_rank in stacks:
+        mains += [(stacks_of_rank.rank, thread) for thread in stacks_of_rank.threads if thread.main]
+    root = rank_stacks.tree(mains)
     sources = [say.text(source) for source in stack_page.sources(stacks)]
     return StackPart(sources, _branch(root, 0, say) if root.ranks else None)
 
@@ -61,9 +65,9 @@ def _branch(branch: Branch, depth: int, say: Language) -> StackBranch:
         lines += [_line(branch.step, say)] if branch.step is not None else []
     chosen, rest = _cut(branch.branches, depth)
     here = say.text(ranks_table.who(branch.ends_here)) if branch.branches and branch.ends_here else ""
-    more = say.text(ranks_table.who(sorted({rank for each in rest for rank in each.ranks}))) if rest else ""
+    more = say.text(ranks_table.who(sorted({rank for inner in rest for rank in inner.ranks}))) if rest else ""
     return StackBranch(
-        say.text(ranks_table.who(sorted(whole.ranks))), len(whole.ranks), lines, here, [_branch(each, depth + 1, say) for each in chosen], more
+        say.text(ranks_table.who(sorted(whole.ranks))), len(whole.ranks), lines, here, [_branch(inner, depth + 1, say) for inner in chosen], more
     )
 
 

@@ -49,8 +49,8 @@ def part(diagnosis: Diagnosis, say: Language = ENGLISH) -> WaitMatrix:
     """Return the matrix; it has no rows if fewer than two ranks have waited anywhere."""
     run = diagnosis.run
     lines, shares = _lines(late_ranks.sites(run)), late_ranks.shares(run)
-    found, columns = late_ranks.late(run), list(lines)[:_LINES]
-    slow = found.ranks if found is not None else []
+    late, columns = late_ranks.late(run), list(lines)[:_LINES]
+    slow = late.ranks if late is not None else []
     ranks = sorted({*shares, *(rank for line in columns for rank in lines[line])})
     if len(ranks) < 2:
         return WaitMatrix([], False, [], False, 0, 0)
@@ -70,13 +70,14 @@ def part(diagnosis: Diagnosis, say: Language = ENGLISH) -> WaitMatrix:
 
 def _lines(sites: Dict[WaitSite, _Times]) -> Dict[WaitSite, _Times]:
     """Return the times of each line, that with most time first: groups of ranks that call the same line share a column."""
-    found: Dict[WaitSite, _Times] = {}
+    times_of: Dict[WaitSite, _Times] = {}
     for site, times in sites.items():
-        line = found.setdefault(site._replace(group=""), {})
+        line = times_of.setdefault(site._replace(group=""), {})
         for rank, time in times.items():
-            known = line.get(rank, WaitTime(0, 0.0, 0.0))
-            line[rank] = WaitTime(known.calls + time.calls, known.inside + time.inside, max(known.longest, time.longest))
-    return dict(sorted(found.items(), key=lambda item: -sum(time.inside for time in item[1].values())))
+            sum_before = line.get(rank, WaitTime(0, 0.0, 0.0))
+            longest = max(sum_before.longest, time.longest)
+            line[rank] = WaitTime(sum_before.calls + time.calls, sum_before.inside + time.inside, longest)
+    return dict(sorted(times_of.items(), key=lambda item: -sum(time.inside for time in item[1].values())))
 
 
 def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Times], say: Language) -> Iterator[List[WaitCell]]:
@@ -94,8 +95,8 @@ def _columns(ranks: Sequence[int], shares: Dict[int, float], lines: Sequence[_Ti
 
 
 def _column(values: Sequence[Optional[float]], texts: Sequence[str], titles: Sequence[str] = (), apart: float = 0.0) -> List[WaitCell]:
-    known = [value for value in values if value is not None]
-    least, most = min(known), max(known)
+    numbers = [value for value in values if value is not None]
+    least, most = min(numbers), max(numbers)
     differ = most > _ALIKE * least and most - least > apart
     return [
         WaitCell("", 0, "") if value is None else WaitCell(text, round(_SHADES * value / most) if differ else 0, title)

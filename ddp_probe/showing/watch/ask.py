@@ -77,17 +77,17 @@ class _Rank:
 def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> Collected:
     """Ask the ranks that run, wait for their answers, and take what the others have left."""
     ranks = [_Rank(log) for log in _latest(watched_files.logs(folders)) if wanted(rank_stacks.rank_of(log))]
-    states = {each.rank: each.state() for each in ranks}
-    running = [each for each in ranks if not states[each.rank]]
+    states = {rank.rank: rank.state() for rank in ranks}
+    running = [rank for rank in ranks if not states[rank.rank]]
     answers, fault = _answers(folders, running, wait) if running and wait > 0 else ({}, "")
     stacks, silent = list(answers.values()), {}
-    for each in ranks:
-        if each.rank in answers:
+    for rank in ranks:
+        if rank.rank in answers:
             continue
-        left = rank_stacks.recorded(each.log)
+        left = rank_stacks.recorded(rank.log)
         stacks += [left] if left is not None else []
-        if left is None or not states[each.rank]:
-            silent[each.rank] = _silence(each, states[each.rank] or each.state(), wait, fault)
+        if left is None or not states[rank.rank]:
+            silent[rank.rank] = _silence(rank, states[rank.rank] or rank.state(), wait, fault)
     return Collected(sorted(stacks, key=lambda stacks: stacks.rank), silent)
 
 
@@ -110,12 +110,12 @@ def _answers(folders: List[str], ranks: Sequence[_Rank], wait: float) -> Tuple[D
     answers: Dict[int, rank_stacks.RankStacks] = {}
     end = time.monotonic() + wait
     while True:
-        pending = [each for each in ranks if each.rank not in answers]
-        for each in pending:
-            answer = rank_stacks.answer(each.added(), each.log, request)
+        pending = [rank for rank in ranks if rank.rank not in answers]
+        for rank in pending:
+            answer = rank_stacks.answer(rank.added(), rank.log, request)
             if answer is not None:
-                answers[each.rank] = answer
-        if all(each.rank in answers or each.state() for each in pending) or time.monotonic() >= end:
+                answers[rank.rank] = answer
+        if all(rank.rank in answers or rank.state() for rank in pending) or time.monotonic() >= end:
             return answers, ""
         time.sleep(_PAUSE)
 

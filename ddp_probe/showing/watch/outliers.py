@@ -43,18 +43,19 @@ class LiveStanding(LedgerStanding):
 def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
     stopped = _not_running(positions)
-    if any(each.state in (STOPPED, FAILED) for each in positions if each.rank in stopped) or not any(map(_waits, positions)):
+    failed = any(position.state in (STOPPED, FAILED) for position in positions if position.rank in stopped)
+    if failed or not any(map(_waits, positions)):
         return stopped
-    ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
+    ranks = {position.rank: LiveStanding(position, kept[position.rank]) for position in positions}
     groups = rank_standing.groups_of(ranks.values())
     unknown = {*absent, *(rank_standing.members_of(groups) - set(ranks))}
-    unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
+    unknown.update(position.rank for position in positions if position.state == OFF or not kept[position.rank].complete)
     standings = StandingsOf(ranks, groups, unknown)
     parted = split(standings)
     if parted is None or not parted.blame:
         return stopped
     values = _values(standings, parted.sequence)
-    reason_of = _Reasons(parted, {each.rank: each for each in positions}, values)
+    reason_of = _Reasons(parted, {position.rank: position for position in positions}, values)
     answer = {rank: stopped.get(rank) or reason_of.of(rank) for rank in parted.blame}
     if values and parted.sequence is not None and parted.left is None:
         answer[min(answer)] = joined([answer[min(answer)], _decided(parted.sequence), values], by="")
@@ -67,9 +68,9 @@ def _waits(position: Position) -> bool:
 
 def _not_running(positions: Sequence[Position]) -> Dict[int, str]:
     """Ranks that do not run while others do."""
-    if not any(each.state in (RUNNING, ELSEWHERE) for each in positions):
+    if not any(position.state in (RUNNING, ELSEWHERE) for position in positions):
         return {}
-    return {each.rank: _process(each) for each in positions if each.state in (STOPPED, *OVER)}
+    return {position.rank: _process(position) for position in positions if position.state in (STOPPED, *OVER)}
 
 
 def _process(position: Position) -> str:
@@ -120,7 +121,7 @@ class _Reasons:
         where = _pass_of(position.phase, position.step) if parted.what in PASSES else _call(position)
         if parted.kind == ALONE:
             return say("{they:is|are} in {where}, and most of its group is not", they=ONE, where=where)
-        wait = next((each for each in parted.circle if position.rank in each.here), parted)
+        wait = next((wait_of for wait_of in parted.circle if position.rank in wait_of.here), parted)
         if len(wait.there) == 1:
             return say("{they:is|are} in {where}, which {other} does not reach", they=ONE, where=where, other=named(wait.there))
         return say("{they:is|are} in {where}, which {count} ranks do not reach", they=ONE, where=where, count=len(wait.there))
@@ -162,11 +163,11 @@ class _Reasons:
 
 
 def _departs(departure: Departure) -> str:
-    made, usual = _site(departure.made), _site(departure.usual)
+    new, usual = _site(departure.made), _site(departure.usual)
     if not departure.others:
-        return say("{they:has|have} called {made} when it had always called {usual}", they=ONE, made=made, usual=usual)
+        return say("{they:has|have} called {made} when it had always called {usual}", they=ONE, made=new, usual=usual)
     count = len(departure.others)
-    return say("{they:has|have} called {made} when {count} {count:rank|ranks} called {usual}", they=ONE, made=made, usual=usual, count=count)
+    return say("{they:has|have} called {made} when {count} {count:rank|ranks} called {usual}", they=ONE, made=new, usual=usual, count=count)
 
 
 def _leaves(left: SequenceParting) -> str:
@@ -214,8 +215,8 @@ def _entry(entry: Optional[SequenceEntry]) -> str:
 def _met(parted: Split, rank: int) -> str:
     """Say at which line a rank made a call that met another line's."""
     mine, others = sorted((call for call, _ in parted.calls), key=lambda call: call != _call_of(parted, rank))
-    made = _numbered(mine.op, parted.number)
-    return say("made {call}{here}, which met that{there}", call=made, here=_line_of(mine), there=_line_of(others))
+    mine_numbered = _numbered(mine.op, parted.number)
+    return say("made {call}{here}, which met that{there}", call=mine_numbered, here=_line_of(mine), there=_line_of(others))
 
 
 def _call_of(parted: Split, rank: int) -> LedgerCall:
@@ -251,13 +252,13 @@ def _site(call: AlignedCall) -> str:
     return say("{op}{where}", op=call.op, where=_line(call.file, call.line))
 
 
-def _shape(made: LedgerCall, other: LedgerCall, number: int) -> str:
+def _shape(mine: LedgerCall, other: LedgerCall, number: int) -> str:
     """Return a call with what distinguishes it from others."""
-    call = _numbered(made.op, number)
-    if made.op != other.op:
+    call = _numbered(mine.op, number)
+    if mine.op != other.op:
         return call
     size: str = ""
-    if (made.elements, made.dtype) != (other.elements, other.dtype):
-        size = say(" of {elements} {dtype}", elements=made.elements, dtype=made.dtype)
-    root = say(" from root {root}", root=made.root) if made.root != other.root else ""
+    if (mine.elements, mine.dtype) != (other.elements, other.dtype):
+        size = say(" of {elements} {dtype}", elements=mine.elements, dtype=mine.dtype)
+    root = say(" from root {root}", root=mine.root) if mine.root != other.root else ""
     return say("{call}{size}{root}", call=call, size=size, root=root)

@@ -38,13 +38,13 @@ class Glimpses:
 
     def of(self, path: str) -> whole_ledger.Ledger:
         """Return the header, groups, phases, sums, steps and last records of a ledger."""
-        known = self._known.get(path)
+        glimpse = self._known.get(path)
         try:
             with open_unbuffered(path) as file:
                 head = os.pread(file.fileno(), schema.HEADER_BYTES, 0)
-                same = known is not None and known.head == head
-                if known is not None and same and known.at_rest:
-                    return known.ledger
+                same = glimpse is not None and glimpse.head == head
+                if glimpse is not None and same and glimpse.at_rest:
+                    return glimpse.ledger
                 end, before = _last_bytes(file.fileno(), head)
                 ledger = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
         except OSError as exc:
@@ -55,8 +55,8 @@ class Glimpses:
 
     def kept(self, path: str, whole: bool) -> RankLedger:
         """Return what is kept of a ledger of which there was a glimpse: of all its records, or of the last ones."""
-        known = self._known.get(path)
-        head, end = (known.head, known.end) if known is not None else (b"", b"")
+        glimpse = self._known.get(path)
+        head, end = (glimpse.head, glimpse.end) if glimpse is not None else (b"", b"")
         if self._kept.get(path, (b"",))[0] != head or not head:
             self._kept[path] = head, rank_ledger.read(path, None if whole or not end else end)
         return self._kept[path][1]

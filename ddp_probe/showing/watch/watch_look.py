@@ -47,6 +47,11 @@ class HeldMemory:
             return held
         return held
 
+    def of_ranks(self, ledgers: Dict[int, str]) -> Dict[int, int]:
+        """Return the bytes of each rank of which a line has them; the ranks are named by their ledgers."""
+        held = {rank: self.of(watched_files.log_of(path)) for rank, path in ledgers.items()}
+        return {rank: size for rank, size in held.items() if size is not None}
+
 
 def _last(data: bytes, held: Optional[int]) -> Optional[int]:
     for line in reversed(data.split(b"\n")):
@@ -160,7 +165,7 @@ class Look(NamedTuple):
     @property
     def over(self) -> bool:
         """Return whether no process of the run is there any more, as far as this host knows."""
-        return bool(self.ranks) and all(each.state in positions.OVER for each in self.ranks)
+        return bool(self.ranks) and all(position.state in positions.OVER for position in self.ranks)
 
 
 class LiveView:
@@ -204,20 +209,23 @@ class LiveView:
         size = max(ranks.values(), key=lambda pair: pair[0])[1].world_size if ranks else 0
         chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
-        kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
+        few = len(chosen) <= _FEW
+        kept = {position.rank: self._glimpses.kept(headers[position.rank][0], few) for position in chosen}
         out = outliers.reasons(chosen, kept, absent)
         out = {rank: joined([why, _held(*headers[rank])], by="") if rank in headers else why for rank, why in out.items()}
-        chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
-        if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
-            by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
-            if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands still.
+        standing_out = [position for position in chosen if position.rank in out]
+        nearer = {position.rank: _nearer(position, *headers[position.rank]) for position in standing_out}
+        chosen = [nearer.get(position.rank, position) for position in chosen]
+        if not out and few and not any(position.waits for position in chosen):
+            by_stack = [_nearer(position, *headers[position.rank]) for position in chosen]
+            # Each has written that it stands still.
+            if all(near is not position for near, position in zip(by_stack, chosen)):
                 chosen, out = by_stack, elsewhere(by_stack)
-        told = {each.rank: self._memory.of(watched_files.log_of(headers[each.rank][0])) for each in chosen}
-        memory = {rank: held for rank, held in told.items() if held is not None}
+        memory = self._memory.of_ranks({position.rank: headers[position.rank][0] for position in chosen})
         compared = {rank: lateness.member(pair.steps, pair.sums, pair.groups, pair.pairs) for rank, pair in kept.items()}
         late = lateness.late(compared)
         if late is not None and not out:
-            host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
+            host = lateness.whole_host({position.rank: position.host for position in chosen}, late)
             on_host = say(", on host {host}", host=host) if host else ""
             out = dict.fromkeys(late.ranks, joined([late.reason, on_host], by=""))
         without = self._joining.positions(set(ranks)) if absent or not ranks else []
@@ -225,14 +233,14 @@ class LiveView:
             raise watched_files.no_ledger(self.folders)
         if not chosen:
             out = elsewhere(without)
-        chosen = sorted([*chosen, *without], key=lambda each: each.rank)
+        chosen = sorted([*chosen, *without], key=lambda position: position.rank)
         return Look(time.time(), chosen, {}, out, absent, problems, memory, _waits(compared, chosen), late), headers
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or of the latest steps at the first one."""
         now = time.monotonic()
-        speeds = {each.rank: self._speed(each, now) for each in ranks}
-        self._before = {each.rank: (each.pid, each.step, now) for each in ranks}
+        speeds = {position.rank: self._speed(position, now) for position in ranks}
+        self._before = {position.rank: (position.pid, position.step, now) for position in ranks}
         return speeds
 
     def _speed(self, position: Position, now: float) -> Optional[float]:
@@ -248,16 +256,19 @@ def _pace(position: Position) -> Optional[float]:
     """Return how many of the latest steps a second; 0 if the next one lasts for several times as long as they did."""
     took = position.steps.took
     ended = position.steps.ended_ns if took else position.since_ns
-    each = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
-    if each <= 0:
+    step_ns = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
+    if step_ns <= 0:
         return None
-    return 0.0 if position.now_ns - ended > max(_SEVERAL * each, _WRITTEN) else 1e9 / each
+    return 0.0 if position.now_ns - ended > max(_SEVERAL * step_ns, _WRITTEN) else 1e9 / step_ns
 
 
 def _waits(compared: Dict[int, StepMember], ranks: List[Position]) -> Dict[int, Waited]:
     """Return how long each rank has waited in the last minute, by all steps of the ring: those that are compared are fewer."""
-    every = {each.rank: compared[each.rank]._replace(steps=each.steps) for each in ranks if each.rank in compared and each.steps.numbers}
-    return lateness.waits({**compared, **every}, {each.rank: each.now_ns for each in ranks})
+    by_ring = dict(compared)
+    for position in ranks:
+        if position.rank in compared and position.steps.numbers:
+            by_ring[position.rank] = compared[position.rank]._replace(steps=position.steps)
+    return lateness.waits(by_ring, {position.rank: position.now_ns for position in ranks})
 
 
 def _nearer(position: Position, path: str, head: Header) -> Position:

@@ -22,8 +22,8 @@ def folders(run: Optional[str]) -> List[str]:
 def _newest() -> str:
     """Return the newest of the runs that still run, else the newest: a job that hangs has written its logs longer ago than a job that has ended."""
     newest = find.newest()
-    found = find.runs(find.root())[:_TRIED]
-    return newest if len(found) < 2 else next((folder for folder in found if glance.at(folder).ended == "running"), newest)
+    runs = find.runs(find.root())[:_TRIED]
+    return newest if len(runs) < 2 else next((folder for folder in runs if glance.at(folder).ended == "running"), newest)
 
 
 def logs(places: List[str]) -> List[str]:
