@@ -128,6 +128,9 @@ def _detail(name: str, value: Any, *, short: bool) -> str:
         return ", ".join(_memory(each) for each in value if isinstance(each, dict)) or "no device"
     if short and name == "cards" and isinstance(value, list):
         return ", ".join(_load(each) for each in value if isinstance(each, dict))
+    if short and name == "targets" and isinstance(value, list):
+        called = [each for each in value if isinstance(each, dict) and each.get("calls")]
+        return "%d targets, of which the job has called %d" % (len(value), len(called))
     if short and name == "system" and isinstance(value, dict):
         return "rss %s" % _size(value.get("rss"))
     if short and name == "file" and isinstance(value, dict):

@@ -10,7 +10,7 @@ from ddp_probe.reading import whole_ledger
 
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
-_CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused")
+_CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused", "barrier")
 _PHASES = ("backward", "step", "batches", "refused_backward")
 _MOST = {"asynchronous": 860, "step": 390}
 """How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take, with the way through eight frames."""
@@ -56,7 +56,8 @@ def test_a_function_that_is_not_what_its_source_says_is_left_alone(armed: Any, r
     assert (done.returncode, done.stdout) == (0, "[1.0, 1.0, 1.0] another tool was here\n"), done.stderr
     (ledger,) = {path.resolve() for path in (tmp_path / "runs").glob("*/rank*.ledger")}
     assert [one.op for one in whole_ledger.read(ledger).records if one.op in ("all_reduce", "broadcast")] == ["broadcast"]
-    told = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage" and event["probe"] == "ledger"]
+    (coverage,) = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage"]
+    told = [each for each in coverage["targets"] if each["probe"] == "ledger"]
     assert [(one["target"], one["state"]) for one in told] == [("torch.distributed.distributed_c10d.all_reduce", "skipped")]
     assert "its source is not what runs" in told[0]["because"]
 
