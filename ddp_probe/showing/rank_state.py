@@ -20,7 +20,7 @@ PHASES = {name: (event.shown.during, event.shown.after) for name, event in schem
 _OURS = ("process.", "probe.", "launcher.", "hang.", "stacks", "device.state")
 
 
-class Ending(NamedTuple):
+class RankEnd(NamedTuple):
     """How a rank ended: in one word, and what belongs to it."""
 
     state: str
@@ -42,7 +42,7 @@ class RankState(NamedTuple):
     local_rank: Optional[int]
     host: str
     ids: Optional[List[Union[int, str]]]  # device_ids as given to the wrapper.
-    ending: Ending
+    ending: RankEnd
     devices: str  # Devices of the parameters. From here on, what the cells of a table say.
     device_ids: str
     card: str  # The current card.
@@ -114,7 +114,7 @@ def _rank_state(process: LoggedProcess, run: Run) -> RankState:
 
 
 def _absent(rank: int, death: Optional[Death]) -> RankState:
-    end = (_dead(death) if death is not None else None) or Ending(NO_FILE)
+    end = (_dead(death) if death is not None else None) or RankEnd(NO_FILE)
     local_rank, host = (None, "") if death is None else (death.local_rank, death.host)
     return RankState(rank, local_rank, host, None, end, "", "", "", "", "", "", end.words)
 
@@ -203,25 +203,25 @@ def _how(name: str, is_open: bool, has_failed: bool) -> str:
     return say("{name} failed", name=name) if has_failed else name
 
 
-def ending(process: LoggedProcess, run: Run) -> Ending:
+def ending(process: LoggedProcess, run: Run) -> RankEnd:
     """Return how the rank ended. Its own events take precedence: its launcher may stop a rank that is already failing."""
     end = process.ended
     if end is not None and end.uncaught:
-        return Ending("failed", "" if end.failure is None else end.failure.type.rpartition(".")[2])
+        return RankEnd("failed", "" if end.failure is None else end.failure.type.rpartition(".")[2])
     fatal = [failed for failed in process.failures if failed.fatal and failed.type]
     if fatal and end is not None:
-        return Ending("failed", fatal[0].type.rpartition(".")[2])
+        return RankEnd("failed", fatal[0].type.rpartition(".")[2])
     reported = _dead(process.death) if process.death is not None else None
     if reported:
         return reported
     if end is not None:
-        return Ending("exit", exit_code=end.exit_code) if end.exit_code else Ending(ENDED)
+        return RankEnd("exit", exit_code=end.exit_code) if end.exit_code else RankEnd(ENDED)
     if process.death is not None and process.death.exit_code == 0:
-        return Ending(ENDED)
-    return Ending(RUNNING if process.rank in run.running else NO_END)
+        return RankEnd(ENDED)
+    return RankEnd(RUNNING if process.rank in run.running else NO_END)
 
 
-def _dead(death: Death) -> Optional[Ending]:
+def _dead(death: Death) -> Optional[RankEnd]:
     if death.signal:
-        return Ending("stopped" if death.signal in _STOP_SIGNALS else "killed", signal=death.signal)
-    return Ending("exit", exit_code=death.exit_code) if death.exit_code else None
+        return RankEnd("stopped" if death.signal in _STOP_SIGNALS else "killed", signal=death.signal)
+    return RankEnd("exit", exit_code=death.exit_code) if death.exit_code else None
