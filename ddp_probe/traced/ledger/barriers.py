@@ -13,6 +13,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema, schema
 from ddp_probe.shared.ledger_codec import RECORD
+from ddp_probe.shared.ours import must_pass
+from ddp_probe.shared.overflow import FRAGILE, forgotten
 from ddp_probe.traced.facts.call_site import call_path, module_of
 from ddp_probe.traced.facts.failure import failure
 from ddp_probe.traced.ledger.calls import CALL, Frames, Here
@@ -75,13 +77,26 @@ class CallLines:
         def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:
             if not switch.on:
                 return None
-            barrier = _Barrier(_OPERATIONS[op])
+            barrier = None
             try:
+                barrier = _Barrier(_OPERATIONS[op])
                 if not here.thread.outer or not frames.around(frame_of(1).f_back, CALL):
                     guard.run(_NAME, self._begin, barrier, group, frame_of(1))
-                return barrier, calls.begin(op, payload, peer, group_peer, group, is_async, 2)
+            except RecursionError as exc:
+                try:
+                    passes = must_pass(exc)
+                except RecursionError:
+                    passes = FRAGILE and not forgotten()
+                if passes:
+                    guard.run(_NAME, self._close)
+                    raise
             except BaseException:  # a signal handler of the job's, in the middle of us: the call is not made
-                guard.run(_NAME, self._raised, barrier)
+                guard.run(_NAME, self._close)
+                raise
+            try:
+                return barrier, calls.begin(op, payload, peer, group_peer, group, is_async, 2)
+            except BaseException:  # the same
+                guard.run(_NAME, self._close)
                 raise
 
         def end(token: Any, result: Any) -> None:
@@ -89,9 +104,17 @@ class CallLines:
                 return
             barrier, inner = token
             calls.end(inner, result)
-            is_slow = barrier.began and clock() - barrier.began > slow_ns
-            if switch.on and (is_slow or barrier.span is not None):
-                guard.run(_NAME, self._end, barrier)
+            try:
+                is_slow = barrier is not None and barrier.began and clock() - barrier.began > slow_ns
+                if switch.on and (is_slow or (barrier is not None and barrier.span is not None)):
+                    guard.run(_NAME, self._end, barrier)
+            except RecursionError as exc:
+                try:
+                    passes = must_pass(exc)
+                except RecursionError:
+                    passes = FRAGILE and not forgotten()
+                if passes:
+                    raise
 
         def error(token: Any) -> None:
             barrier, inner = (None, None) if token is None else token
