@@ -10,13 +10,14 @@ from ddp_probe.reading import whole_ledger
 
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
-_CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused", "barrier")
+_CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused")
+_BARRIERS = ("barrier",)
 _PHASES = ("backward", "step", "batches", "refused_backward")
 _MOST = {"asynchronous": 860, "step": 390}
 """How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take, with the way through eight frames."""
 
 
-@pytest.mark.parametrize("scenarios", [_CALLS, _PHASES], ids=["calls", "phases"])
+@pytest.mark.parametrize("scenarios", [_CALLS, _BARRIERS, _PHASES], ids=["calls", "barriers", "phases"])
 def test_an_exception_after_each_bytecode_leaves_nothing_behind(scenarios: Any, armed: Any, run_python: Any, tmp_path: Path) -> None:
     """After an exception at each bytecode in turn, nothing is open, numbers have no gap, sums and counts are right; and they are not too many."""
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
