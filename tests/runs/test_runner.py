@@ -64,7 +64,7 @@ def test_a_failing_wrap_model(runs, way):
         assert (model["launcher"], model["distributed"], model["get_device"]) == ("pytorch", True, "cpu")
         begin = run.one(kind, "ddp.init", "begin")
         assert begin["rank"] == rank
-        assert begin["device_ids"] == [str(rank)]
+        assert begin["device_ids"] == [rank]
         assert set(begin["placement"]["devices"]) == {"cpu"}
         assert begin["placement"]["parameters"] == 2
         assert begin["warning"]
