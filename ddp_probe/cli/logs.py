@@ -10,8 +10,9 @@ A line has: time (UTC), rank (L: a launcher), event and phase, the important
 fields, and the line of the job. In a terminal it is cut to the width; in a pipe
 it is complete. Times are by each host's own clock; 'report' aligns them.
 
-Coverage lines (probe.coverage) are shown only with --raw, or if --event names
-them. --errors shows failed calls, ranks that ended badly, and warnings.
+Coverage (probe.coverage), and calls that the ledger has too (dist.collective),
+are shown only with --raw, if they failed, or if --event names them.
+--errors shows failed calls, ranks that ended badly, and warnings.
 The records of a ledger are shown as ledger.all_reduce and so on, one for each
 call at the time of its beginning; --event 'ledger.*' shows nothing else.
 --follow continues until the job ends or you press Ctrl-C.
@@ -41,6 +42,7 @@ from ddp_probe.wording.text import Text, say
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
 _PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
+_LEFT_OUT = ("probe.coverage", "dist.collective")
 _NAMED = 30  # Maximum event names listed if nothing matches.
 
 COMMAND = Command(
@@ -103,7 +105,7 @@ class _Choice:
             return False
         if self._events:
             return any(fnmatch.fnmatchcase(name, event) for event in self._events) and (not self._errors or _failed(entry))
-        return _failed(entry) if self._errors else self._raw or name != "probe.coverage"
+        return _failed(entry) if self._errors else self._raw or name not in _LEFT_OUT
 
 
 def _failed(entry: Any) -> bool:

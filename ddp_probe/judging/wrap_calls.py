@@ -68,7 +68,7 @@ class Wrapped(NamedTuple):
     def ids(self) -> str:
         """Return device_ids as the call had them, or nothing."""
         given = self.call.begin.device_ids
-        return "[%s]" % ", ".join(given) if given else ""
+        return "[%s]" % ", ".join(map(str, given)) if given else ""
 
 
 @fact

@@ -87,7 +87,7 @@ def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any
         "mono_ns": record.entered_ns,
         "rank": rank if rank >= 0 else None,
         "state": record.state,
-        "seconds": (left - record.entered_ns) * 1e-9 if left else None,
+        "seconds": (left - record.entered_ns) / 1e9 if left else None,
         "number": record.seq,
         "group": record.group.ranks if record.group is not None else None,
         "peer": record.peer if record.peer >= 0 else None,

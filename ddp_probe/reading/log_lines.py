@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tu
 import msgspec
 
 from ddp_probe.shared import schema
+from ddp_probe.shared.accelerators import card_number
 from ddp_probe.shared.regular_files import open_unbuffered
 from ddp_probe.shared.schema import UNREADABLE
 
@@ -162,6 +163,7 @@ def moment(stamp: Any) -> Optional[float]:
 # Decodes bytes to an event, and reports lines that are not events or are of an unknown version.
 
 _KNOWN = msgspec.json.Decoder(schema.AnyEvent)
+_NAMES_CARDS = (schema.Wrap, schema.WrapModel)
 _ANY_OBJECT = msgspec.json.Decoder()
 
 
@@ -176,9 +178,12 @@ class Decoded(NamedTuple):
 def decode(line: bytes) -> Decoded:
     """Decode one line."""
     try:
-        return Decoded(_KNOWN.decode(line))
+        event = _KNOWN.decode(line)
     except UNREADABLE:
         return _other(line)
+    if isinstance(event, _NAMES_CARDS) and event.device_ids:
+        event.device_ids = [card_number(str(card)) for card in event.device_ids]  # Version 0.1.0 wrote texts.
+    return Decoded(event)
 
 
 def _other(line: bytes) -> Decoded:

@@ -55,7 +55,9 @@ class ProcessReader:
         self._number(event.seq, line)
         _shorten(event)
         when = self._when(event)
-        if phase == "begin":
+        if isinstance(event, schema.Collective):
+            pass  # The ledger has every call; these are some of them, for somebody with grep.
+        elif phase == "begin":
             call = LoggedCall(event, process.file, line, when)
             self._calls.keep(call)
             if event.span is not None and len(self._open) < _OPEN:
@@ -72,7 +74,7 @@ class ProcessReader:
             call = LoggedCall(event, process.file, line, when)
             call.end, call.line_after, call.until = event, line, when
             self._calls.keep(call)
-            self._point(event, when)
+            self._point(event, when, line)
         self._last, process.last_when = event, when
         self._last_line = line
 
@@ -86,7 +88,7 @@ class ProcessReader:
             self._cut_short += seq == self._highest + 2 and isinstance(self._last, schema.Coverage)
         self._highest = max(self._highest, seq)
 
-    def _point(self, event: schema.Event, when: float) -> None:
+    def _point(self, event: schema.Event, when: float, line: int) -> None:
         process = self.process
         if isinstance(event, (schema.ProcessStart, schema.LauncherStart)):
             if process.start is None:
@@ -99,6 +101,9 @@ class ProcessReader:
         elif isinstance(event, schema.Coverage):
             self._first_target = self._first_target or event.target
             self._began_again += event.target == self._first_target
+            if not event.target and line == self._last_hole and not isinstance(self._last, schema.Coverage):
+                self._began_again += 1  # A first try left no line.
+                self._cut_short += 1
 
     def _identity(self, event: schema.Event) -> None:
         process = self.process

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
+    from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 
 class Accelerator:
@@ -326,3 +326,11 @@ def by_device_type(device_type: str) -> Optional[Accelerator]:
     if device_type in named:
         return named[device_type]
     return next((accelerator for accelerator in ACCELERATORS if device_type in accelerator.device_types), None)
+
+
+def card_number(text: str) -> Union[int, str]:
+    """Return the number of the card that 1, cuda:1 or device(type='cuda', index=1) names, else the text."""
+    digits = text.strip("'").rpartition(":")[2]
+    if text.startswith("device("):
+        digits = text.partition("index=")[2].rstrip(")")
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else text

@@ -24,6 +24,9 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 VERSION = 1
 
+CardId = Union[int, str]
+"""The number of a card; as text what names none."""
+
 
 def _doc(text: str) -> msgspec.Meta:
     return msgspec.Meta(description=text)
@@ -498,6 +501,18 @@ class NewGroup(Event, tag="dist.new_group", kw_only=True, omit_defaults=True):
     member: Annotated[Optional[bool], _doc("This rank belongs to it.")] = None
 
 
+class Collective(Event, tag="dist.collective", kw_only=True, omit_defaults=True):
+    """A barrier, before and after it; another collective once it raised or took longer than DDP_PROBE_SLOW."""
+
+    shown: ClassVar[Shown] = Shown(fields=("operation", "number", "ranks"))
+
+    operation: Annotated[str, _doc("The call, such as barrier or all_reduce. The ledger has all calls.")] = ""
+    number: Annotated[Optional[int], _doc("Number of the call in its group, as in the ledger.")] = None
+    group: Annotated[str, _doc("The group's id, the same on each of its ranks.")] = ""
+    ranks: Annotated[str, _doc("The group's ranks, such as 0-7 or 0-62/2.")] = ""
+    size: Annotated[Optional[int], _doc("How many ranks the group has.")] = None
+
+
 class SetDevice(Event, tag="device.set", kw_only=True, omit_defaults=True):
     """A call of set_device of torch.cuda, torch.accelerator or a vendor's module."""
 
@@ -542,7 +557,7 @@ class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=Tr
     placement: Annotated[Optional[Placement], _doc("The model's devices, before and after.")] = None
     accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     wrapper: Annotated[str, _doc("Class of the returned model.")] = ""
-    device_ids: Annotated[Optional[List[str]], _doc("device_ids of the returned wrapper.")] = None
+    device_ids: Annotated[Optional[List[CardId]], _doc("device_ids of the returned wrapper.")] = None
 
 
 class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
@@ -558,7 +573,7 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
 
     wrapper: Annotated[str, _doc("The class or function that wraps.")] = ""
     model: Annotated[str, _doc("Class of the module.")] = ""
-    device_ids: Annotated[Optional[List[str]], _doc("As given; unset for None.")] = None
+    device_ids: Annotated[Optional[List[CardId]], _doc("Numbers of cards, as given; unset for None.")] = None
     output_device: Annotated[str, _doc("As given.")] = ""
     group: Annotated[str, _doc("The process group: default, or its backend and size.")] = ""
     backend: Annotated[str, _doc("The backend of the default group.")] = ""
@@ -635,16 +650,23 @@ class Fault(Event, tag="probe.fault", kw_only=True, omit_defaults=True):
     switched_off: Annotated[bool, _doc("It is not asked any more.")] = False
 
 
-class Coverage(Event, tag="probe.coverage", kw_only=True, omit_defaults=True):
-    """What happened to one target; written at exit, one line per target."""
-
-    shown: ClassVar[Shown] = Shown(fields=("state", "calls", "target"))
+class WatchedTarget(msgspec.Struct, omit_defaults=True, gc=False):
+    """What happened to one target."""
 
     probe: Annotated[str, _doc("The probe or the remedy.")] = ""
     target: Annotated[str, _doc("The call that it watches.")] = ""
     state: Annotated[str, _doc("patched, patched late, skipped, never imported, overwritten.")] = ""
     because: Annotated[str, _doc("Why, if it is not patched.")] = ""
     calls: Annotated[int, _doc("How often the job has made this call.")] = 0
+
+
+class Coverage(Event, tag="probe.coverage", kw_only=True, omit_defaults=True):
+    """What happened to the targets; written once, at exit."""
+
+    shown: ClassVar[Shown] = Shown(fields=("targets",))
+
+    targets: Annotated[List[WatchedTarget], _doc("Each call that a probe or a remedy watches.")] = []
+    target: Annotated[str, _doc("Version 0.1.0 alone, which wrote a line for each target.")] = ""
 
 
 class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
@@ -656,11 +678,17 @@ class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
 
 
 class DeviceState(Event, tag="device.state", kw_only=True, omit_defaults=True):
-    """The memory of the devices and of the host, as this process sees them. Written only if something has changed by 1 % and 16 MiB."""
+    """The memory of the devices and of the host, as this process sees them. Written if it changed by 1 % and 16 MiB."""
 
     shown: ClassVar[Shown] = Shown(fields=("when", "devices", "system"))
 
-    when: Annotated[str, _doc("The event that it was written at and its phase, such as `ddp.init end`; or periodic, hang, failure, end.")] = ""
+    when: Annotated[
+        str,
+        _doc(
+            "The event that it was written at and its phase, such as `ddp.init end`; or hang, failure, end, "
+            "or periodic, which needs a change of 5 % and 64 MiB."
+        ),
+    ] = ""
     current: Annotated[str, _doc("The current device; unset if the job has initialised none.")] = ""
     devices: Annotated[List[DeviceMemory], _doc("The devices that the job has initialised and used; empty on a CPU.")] = []
     system: Annotated[Optional[HostState], _doc("The process and its control group.")] = None

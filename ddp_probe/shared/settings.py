@@ -215,6 +215,13 @@ HANG_AFTER = Setting(
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
     "with s, m or h, 0.1 at least; off: nothing watches. Time in which the host or the process was paused does not count.",
 )
+SLOW = Setting(
+    "DDP_PROBE_SLOW",
+    "10",
+    _patience,
+    "A collective, or the wait for its work, that takes longer than this is written as dist.collective. "
+    "Seconds, or with s, m or h, 0.1 at least; off: none for this reason.",
+)
 VALUES = Setting(
     "DDP_PROBE_VALUES",
     "on",
@@ -302,6 +309,7 @@ SETTINGS: Tuple[Setting, ...] = (
     TIMEOUT,
     LEDGER,
     HANG_AFTER,
+    SLOW,
     VALUES,
     WATCH,
     STATE_EVERY,

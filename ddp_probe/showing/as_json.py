@@ -3,7 +3,7 @@
 import json
 import sys
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 import msgspec
 
@@ -109,12 +109,17 @@ class RankForm(msgspec.Struct):
     local_rank: Optional[int]
     host: str
     devices: Annotated[str, _doc("The devices of its parameters.")]
-    device_ids: Annotated[str, _doc("As given to the wrapper; none if not given, empty if nothing was wrapped.")]
+    device_ids: Annotated[
+        Optional[List[Union[int, str]]], _doc("The numbers of the cards, as given to the wrapper; null if none were given, or nothing was wrapped.")
+    ]
     card: Annotated[str, _doc("The current card.")]
     phase: Annotated[str, _doc("How far it got: starting, init, grouped, wrapping, wrapped, loading, saving, closing, closed.")]
     last: Annotated[str, _doc("What it did last: an event, or a call in its ledger.")]
     site: Annotated[str, _doc("The line of the job that made it.")]
-    end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
+    end: Annotated[str, _doc("ended, failed, exit, killed, stopped, running, no end line, no file.")]
+    exception: Annotated[Optional[str], _doc("What it failed with; null if it did not, or if that is not known.")]
+    exit_code: Annotated[Optional[int], _doc("The code of an exit; null for another end.")]
+    signal: Annotated[Optional[str], _doc("The signal that killed or stopped it.")]
     memory: Annotated[str, _doc("The most that it has held on its card; empty unless that tells ranks apart.")]
     waited: Annotated[str, _doc("How much longer it waits in a typical step than a late rank; is late, of that rank; empty if no rank is.")]
     near: Annotated[str, _doc("What is nearly full, with the part in use: its card, its host's control group, /dev/shm; empty if nothing is.")]
@@ -236,7 +241,7 @@ def form(diagnosis: Diagnosis) -> ReportForm:
             for reason in diagnosis.undecided
         ],
         _inventory(diagnosis.run, states),
-        [RankForm(*row) for row in states],
+        [_rank(row) for row in states],
         _late(diagnosis.run),
         list(_waits(diagnosis.run)),
         [RemedyForm(*row) for row in remedies.made(diagnosis.run)],
@@ -256,6 +261,27 @@ def _restart(diagnosis: Diagnosis) -> Optional[RestartForm]:
         answer.checkpoint,
         list(answer.attempts),
         _facts(because=answer.because),
+    )
+
+
+def _rank(state: RankState) -> RankForm:
+    return RankForm(
+        rank=state.rank,
+        local_rank=state.local_rank,
+        host=state.host,
+        devices=state.devices,
+        device_ids=state.ids,
+        card=state.card,
+        phase=state.phase,
+        last=state.last,
+        site=state.site,
+        end=state.ending.state,
+        exception=state.ending.exception or None,
+        exit_code=state.ending.exit_code,
+        signal=state.ending.signal or None,
+        memory=state.memory,
+        waited=state.waited,
+        near=state.near,
     )
 
 

@@ -129,6 +129,9 @@ def _detail(name: str, value: Any, *, short: bool) -> str:
         return ", ".join(_memory(card) for card in value if isinstance(card, dict)) or "no device"
     if short and name == "cards" and isinstance(value, list):
         return ", ".join(_load(card) for card in value if isinstance(card, dict))
+    if short and name == "targets" and isinstance(value, list):
+        called = [target for target in value if isinstance(target, dict) and target.get("calls")]
+        return "%d targets, of which the job has called %d" % (len(value), len(called))
     if short and name == "system" and isinstance(value, dict):
         return "rss %s" % _size(value.get("rss"))
     if short and name == "file" and isinstance(value, dict):

@@ -20,13 +20,30 @@ PHASES = {name: (event.shown.during, event.shown.after) for name, event in schem
 _OURS = ("process.", "probe.", "launcher.", "hang.", "stacks", "device.state")
 
 
+class RankEnd(NamedTuple):
+    """How a rank ended: in one word, and what belongs to it."""
+
+    state: str
+    exception: str = ""
+    exit_code: Optional[int] = None
+    signal: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return it as a table has it: failed ValueError, exit 3, killed SIGKILL."""
+        code = "" if self.exit_code is None else str(self.exit_code)
+        return " ".join(filter(None, (self.state, self.exception, code, self.signal)))
+
+
 class RankState(NamedTuple):
     """The state of one rank, as in the table."""
 
     rank: Optional[int]
     local_rank: Optional[int]
     host: str
-    devices: str  # Devices of the parameters.
+    ids: Optional[List[Union[int, str]]]  # device_ids as given to the wrapper.
+    ending: RankEnd
+    devices: str  # Devices of the parameters. From here on, what the cells of a table say.
     device_ids: str
     card: str  # The current card.
     phase: str
@@ -36,6 +53,11 @@ class RankState(NamedTuple):
     memory: str = ""  # The most that it held on its card, if that differs between ranks.
     waited: str = ""  # How much longer it waits in a step than a late rank, if there is one.
     near: str = ""  # Which limit of memory is near: of its card, its host or /dev/shm.
+
+    @property
+    def cells(self) -> Tuple[str, ...]:
+        """Return what the cells of a table say, from `devices` on."""
+        return self[5:]
 
 
 def rank_states(run: Run) -> List[RankState]:
@@ -73,24 +95,28 @@ def last_files(run: Run) -> Iterator[str]:
 
 def _rank_state(process: LoggedProcess, run: Run) -> RankState:
     last, site = _last(process)
-    wrap = process.final(schema.Wrap)
+    wrap, ended = process.final(schema.Wrap), ending(process, run)
+    ids = None if wrap is None else wrap.begin.device_ids
     return RankState(
         process.rank,
         process.local_rank,
         process.host,
+        ids,
+        ended,
         _few(parameters_on(process)),
-        "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
+        "" if wrap is None else _listed(ids),
         _card(process),
         _phase(process),
         last,
         "" if site is None else "%s:%d" % (os.path.basename(site.file), site.line),
-        ending(process, run),
+        ended.words,
     )
 
 
 def _absent(rank: int, death: Optional[Death]) -> RankState:
-    end = _dead(death) if death is not None else ""
-    return RankState(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
+    end = (_dead(death) if death is not None else None) or RankEnd(NO_FILE)
+    local_rank, host = (None, "") if death is None else (death.local_rank, death.host)
+    return RankState(rank, local_rank, host, None, end, "", "", "", "", "", "", end.words)
 
 
 def parameters_on(process: LoggedProcess) -> Dict[str, int]:
@@ -107,6 +133,10 @@ def _has_trained(process: LoggedProcess) -> bool:
     """Tell whether the parameters had data after the wrap: without any no step is made."""
     kept = process.ledger
     return kept is not None and any(phase.name == "optimizer" and phase.times for phase in kept.phases)
+
+
+def _listed(ids: Optional[List[Union[int, str]]]) -> str:
+    return "none" if ids is None else "[%s]" % ", ".join(map(str, ids))
 
 
 def _few(devices: Iterable[str]) -> str:
@@ -173,25 +203,25 @@ def _how(name: str, is_open: bool, has_failed: bool) -> str:
     return say("{name} failed", name=name) if has_failed else name
 
 
-def ending(process: LoggedProcess, run: Run) -> str:
+def ending(process: LoggedProcess, run: Run) -> RankEnd:
     """Return how the rank ended. Its own events take precedence: its launcher may stop a rank that is already failing."""
     end = process.ended
     if end is not None and end.uncaught:
-        return "failed" if end.failure is None else "failed %s" % end.failure.type.rpartition(".")[2]
+        return RankEnd("failed", "" if end.failure is None else end.failure.type.rpartition(".")[2])
     fatal = [failed for failed in process.failures if failed.fatal and failed.type]
     if fatal and end is not None:
-        return "failed %s" % fatal[0].type.rpartition(".")[2]
-    reported = _dead(process.death) if process.death is not None else ""
+        return RankEnd("failed", fatal[0].type.rpartition(".")[2])
+    reported = _dead(process.death) if process.death is not None else None
     if reported:
         return reported
     if end is not None:
-        return "exit %d" % end.exit_code if end.exit_code else ENDED
+        return RankEnd("exit", exit_code=end.exit_code) if end.exit_code else RankEnd(ENDED)
     if process.death is not None and process.death.exit_code == 0:
-        return ENDED
-    return RUNNING if process.rank in run.running else NO_END
+        return RankEnd(ENDED)
+    return RankEnd(RUNNING if process.rank in run.running else NO_END)
 
 
-def _dead(death: Death) -> str:
+def _dead(death: Death) -> Optional[RankEnd]:
     if death.signal:
-        return "%s %s" % ("stopped" if death.signal in _STOP_SIGNALS else "killed", death.signal)
-    return "exit %d" % death.exit_code if death.exit_code else ""
+        return RankEnd("stopped" if death.signal in _STOP_SIGNALS else "killed", signal=death.signal)
+    return RankEnd("exit", exit_code=death.exit_code) if death.exit_code else None

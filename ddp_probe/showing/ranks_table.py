@@ -97,14 +97,14 @@ def few(ranks: Sequence[int], limit: int = 3) -> str:
 def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[StateRow]:
     groups: Dict[_Key, List[RankState]] = {}
     for state in rank_states:
-        key = (*state[3:], str(state.rank in guilty))
+        key = (*state.cells, str(state.rank in guilty))
         groups.setdefault(key, []).append(state)
     return [_row(alike, alike[0].rank in guilty) for alike in groups.values()]
 
 
 def _row(alike: Sequence[RankState], guilty: bool) -> StateRow:
     ranks = [state.rank for state in alike if state.rank is not None]
-    return StateRow(ranks, guilty, hosts([state.host for state in alike]), *alike[0][3:])
+    return StateRow(ranks, guilty, hosts([state.host for state in alike]), *alike[0].cells)
 
 
 def hosts(names: Sequence[str]) -> str:

@@ -187,7 +187,7 @@ def _given(event: schema.Event, fields: Sequence[str]) -> str:
         for name in field.split("."):
             value = getattr(value, name, None)
         if isinstance(value, list):
-            value = "[%s]" % ", ".join(value)
+            value = "[%s]" % ", ".join(map(str, value))
         if parts:
             parts.append("%s %s" % (field, "none" if value is None else value))
         else:

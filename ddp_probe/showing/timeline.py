@@ -90,7 +90,7 @@ class _Lanes:
         is_guilty = process.rank in self._guilty
         spans = _with_last(self._spans(process, part, seen), is_guilty)
         times = [process.start_when or seen, seen, *(span.begin for span in spans), *(span.end for span in spans)]
-        ending = rank_state.ending(process, self._run)
+        ending = rank_state.ending(process, self._run).words
         left_out = _unkept(process) + (part.left_out if part is not None else 0)
         marks = sorted(self._marks(process, part, seen, ending), key=attrgetter("when"))
         held = list(memory(process))

@@ -214,9 +214,11 @@ def _room(folder: str) -> "tuple[Optional[int], Optional[int]]":
 
 _BYTES, _SHARE = 16 << 20, 0.01
 """A change of memory below either of them is none."""
+_BYTES_BETWEEN, _SHARE_BETWEEN = 64 << 20, 0.05
+"""The same where nothing else happens: in a long run each of these lines would otherwise be one of noise."""
 _FIRST = 1.0
 _GROWS = 2
-_SIZES = ("allocated_peak", "reserved", "rss", "memory", "shm_free")
+_SIZES = ("allocated_peak", "reserved", "rss", "memory_taken", "shm_free")
 _OURS = ("periodic", "hang")  # What the watcher's thread writes, in which no device has been chosen.
 _COUNTS = ("retries", "out_of_memory", "oom_kills")
 
@@ -241,7 +243,8 @@ class DeviceStates:
     def _write(self, when: str, always: bool) -> None:
         event = self._event(when)
         now = _sizes(event)
-        if always or _differ(self._last, now):
+        least = (_BYTES_BETWEEN, _SHARE_BETWEEN) if when == "periodic" else (_BYTES, _SHARE)
+        if always or _differ(self._last, now, *least):
             self._last = now
             self._session.recorder.point(event)
 
@@ -269,19 +272,19 @@ def _sizes(event: schema.DeviceState) -> Dict[str, int]:
     for place, part in (("", event.system), *((memory.device, memory) for memory in event.devices)):
         for name in (*_SIZES, *_COUNTS):
             value = getattr(part, name, None)
-            if value is not None and (name != "memory" or getattr(part, "memory_limit", None)):  # Without a limit it is the whole host's.
+            if value is not None:
                 sizes[place + " " + name] = value
     return sizes
 
 
-def _differ(before: Dict[str, int], now: Dict[str, int]) -> bool:
-    """Tell whether a size has changed by 16 MiB and 1 %, or a count at all."""
+def _differ(before: Dict[str, int], now: Dict[str, int], least: int, share: float) -> bool:
+    """Tell whether a size has changed by that many bytes and by that share of it, or a count at all."""
     if before.keys() != now.keys():
         return True
     for name, value in now.items():
         change = abs(value - before[name])
         if name.endswith(_COUNTS) and change:
             return True
-        if change > _BYTES and change > _SHARE * before[name]:
+        if change > least and change > share * before[name]:
             return True
     return False

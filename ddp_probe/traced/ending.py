@@ -1,4 +1,4 @@
-"""The end of a process: the uncaught exception, written before anything else can fail, a line per target, and the last line.
+"""The end of a process: the uncaught exception, written before anything else can fail, what was watched, the last line.
 
 A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
 """
@@ -25,36 +25,39 @@ if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
 
 
-def events(session: Session) -> List[schema.Coverage]:
+def coverage(session: Session) -> schema.Coverage:
     """Return what became of each target; optional ones that never appeared are left out."""
-    rows = [_event(session, row) for row in session.rows]
-    lines = [event for event, row in zip(rows, session.rows) if not (row.optional and event.state == "never imported")]
+    rows = [_watched(session, row) for row in session.rows]
+    missing = "never imported"
+    targets = [watched for watched, row in zip(rows, session.rows) if not (row.optional and watched.state == missing)]
     for target, why in session.collectives.unwatched.items():
-        lines.append(schema.Coverage(probe="ledger", target=str(target), state="skipped", because="Its calls are not recorded: %s." % why))
-    return lines
+        because = "Its calls are not recorded: %s." % why
+        targets.append(schema.WatchedTarget(probe="ledger", target=str(target), state="skipped", because=because))
+    return schema.Coverage(targets=targets)
 
 
-def _event(session: Session, row: "TargetRow") -> schema.Coverage:
-    event = schema.Coverage(probe=row.probe, target=str(row))
+def _watched(session: Session, row: "TargetRow") -> schema.WatchedTarget:
+    watched = schema.WatchedTarget(probe=row.probe, target=str(row))
     patch = session.patches.get(str(row))
     if patch is None:
-        event.state = "never imported"
-        return event
-    event.calls = patch.calls
-    event.state, event.because = patch.state, patch.why
+        watched.state = "never imported"
+        return watched
+    watched.calls = patch.calls
+    watched.state, watched.because = patch.state, patch.why
     if patch.state != "patched":
-        return event
+        return watched
     over = overwritten_by(patch)
     if over and "ddp_probe." in over:
-        event.because = "It is the same function as another target, and is watched there."
+        watched.because = "It is the same function as another target, and is watched there."
     elif over:
-        event.state, event.because = "overwritten", over
+        watched.state, watched.because = "overwritten", over
     elif session.was_late(row):
-        event.state, event.because = "patched late", "The module had been imported before the probe; aliases replaced: %d." % len(patch.aliases)
+        watched.state = "patched late"
+        watched.because = "The module had been imported before the probe; aliases replaced: %d." % len(patch.aliases)
         kept = session.missed.get(str(row))
         if kept:
-            event.because += " Not reached: %s." % "; ".join(kept[:5])
-    return event
+            watched.because += " Not reached: %s." % "; ".join(kept[:5])
+    return watched
 
 
 _THREADS = 8  # That many threads that end with an exception are written, and then ever fewer.
@@ -209,8 +212,8 @@ class Ending:
             self._closed = True
             self._session.collectives.watcher.tell_over()
             self._session.launch.stop()
-            for event in () if again else events(self._session):
-                self._session.recorder.point(event)
+            if not again:
+                self._session.recorder.point(coverage(self._session))
             self._last_word.update(known)
             if not again:
                 self._session.states.note("failure" if self._last_word.get("uncaught") else "end", always=True)

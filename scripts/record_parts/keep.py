@@ -13,7 +13,6 @@ from typing import List, Sequence, Tuple
 from ddp_probe.reading import ledger_file
 
 REPO = Path(__file__).resolve().parent.parent.parent
-_COUNT = re.compile(r'("(?:seq|lines)":)(\d+)')
 
 
 class Neutral:
@@ -81,20 +80,15 @@ def _neutral_lines(text: str, change: Neutral) -> str:
 
 
 def _thinned(text: str) -> str:
-    """Take out the lines of coverage that are routine, and count the others anew."""
-    kept: List[str] = []
-    out = 0
-    for line in text.splitlines(keepends=True):
-        if _is_routine(line):
-            out += 1
-        else:
-            kept.append(_COUNT.sub(lambda found: "%s%d" % (found[1], int(found[2]) - out), line) if out else line)  # noqa: B023  # called at once
-    return "".join(kept)
+    """Take out of the line of coverage the targets that nothing came of."""
+    return "".join([_without_routine(line) for line in text.splitlines(keepends=True)])
 
 
-def _is_routine(line: str) -> bool:
-    """Return whether a line of coverage says no more than that nothing came of a target."""
+def _without_routine(line: str) -> str:
     if not line.startswith('{"event":"probe.coverage"'):
-        return False
+        return line
     event = json.loads(line)
-    return not event.get("calls") and event["state"] in ("patched", "never imported")
+    routine = ("patched", "never imported")
+    targets = event["targets"]
+    event["targets"] = [each for each in targets if each.get("calls") or each["state"] not in routine]
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n"

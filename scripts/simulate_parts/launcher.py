@@ -47,8 +47,9 @@ def write(launch: Launch, host: int, ranks: List[Training]) -> None:
         process.end(agent, CLOCK.now * 1e-9, schema.LauncherAgent())
     else:
         process.fail(agent, CLOCK.now * 1e-9, told, schema.LauncherAgent())
-    for target in _TARGETS:
-        process.point(schema.Coverage(probe="launcher", target=target, state="patched", calls=1))
+    state = {"probe": "launcher", "state": "patched", "calls": 1}
+    watched = [schema.WatchedTarget(target=target, **state) for target in _TARGETS]
+    process.point(schema.Coverage(targets=watched))
     process.point(_last(launch, ranks, told))
     process.close()
 

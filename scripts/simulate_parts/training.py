@@ -146,7 +146,7 @@ class Training:
     def wrap(self) -> None:
         """Move the model and wrap it."""
         self.move()
-        self.leave_together("wrap", self.begin_wrap(), schema.Wrap(wrapper=_DDP, device_ids=[str(self.card)]))
+        self.leave_together("wrap", self.begin_wrap(), schema.Wrap(wrapper=_DDP, device_ids=[self.card]))
 
     def move(self) -> None:
         """Move the model to the card."""
@@ -166,7 +166,7 @@ class Training:
             site=at(line),
             wrapper=_DDP,
             model="pieces.TinyModel",
-            device_ids=[str(self.card)],
+            device_ids=[self.card],
             group="default",
             backend="eccl",
             placement=_placement(parameters, where),
@@ -326,10 +326,12 @@ class Training:
         }
 
     def _last(self, exc: Optional[DiesError]) -> None:
+        watched = []
         for probe, target in _TARGETS:
             calls = self.calls.get(probe, 0)
-            CLOCK.now += 40000
-            self.process.point(schema.Coverage(probe=probe, target=target, state="patched", calls=calls))
+            watched.append(schema.WatchedTarget(probe=probe, target=target, state="patched", calls=calls))
+        CLOCK.now += 40000
+        self.process.point(schema.Coverage(targets=watched))
         left_open = exc is not None and exc.line != LINES["group"]
         event = schema.ProcessEnd(exit_code=0, lines=self.process.lines, process_group=left_open, accelerators=[self._in_use()])
         if exc is not None:

@@ -102,7 +102,8 @@ def told(request: Any, run_python: Any, clean_env: Any, tmp_path_factory: Any, r
 @pytest.mark.parametrize("who", ["parent", "child"])
 def test_each_counts_its_own_calls(told: Dict[str, List[Dict[str, Any]]], who: str) -> None:
     """The coverage of parent and child names, for each target, the calls that this process made."""
-    found = {event["target"]: event.get("calls", 0) for event in told[who] if event["event"] == "probe.coverage"}
+    (coverage,) = [event for event in told[who] if event["event"] == "probe.coverage"]
+    found = {target["target"]: target.get("calls", 0) for target in coverage["targets"]}
     assert {name: found[name] for name in _KINDS} == {name: _TIMES[who][kind] for name, kind in _KINDS.items()}
 
 

@@ -217,5 +217,6 @@ def test_a_fork_that_arms_itself(run_python, clean_env, tmp_path, read_events):
     (child,) = [events for events in files if any(event["event"] == "checkpoint.load" for event in events)]
     assert len(files) == 2
     assert not [event for event in child if event["event"] == "checkpoint.save"]
-    calls = {event["target"]: event.get("calls", 0) for event in child if event["event"] == "probe.coverage"}
+    (coverage,) = [event for event in child if event["event"] == "probe.coverage"]
+    calls = {target["target"]: target.get("calls", 0) for target in coverage["targets"]}
     assert (calls["torch.serialization.load"], calls["torch.serialization.save"]) == (1, 0)

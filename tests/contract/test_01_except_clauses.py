@@ -37,6 +37,7 @@ _REASONS = {
         "ValueError": "sys._getframe says so of a stack that calls through C have filled.",
     },
     "traced/leaving.py": {"RecursionError": _FULL},
+    "traced/ledger/barriers.py": {"RecursionError": _FULL},
     "traced/ledger/calls.py": {"RecursionError": _FULL},
     "traced/ledger/optimizers.py": {"RecursionError": _FULL},
     "traced/ledger/phases.py": {"RecursionError": _FULL},

@@ -89,7 +89,7 @@ _WORDS = (
 def _wrap_on_cpu(end: str) -> List[str]:
     placement = {"parameters": 2, "devices": {"cpu": {"count": 2}}, "majority": "cpu"}
     failure = {"type": "ValueError", "message": _WORDS}
-    begin = _line("ddp.init", phase="begin", rank=1, pid=101, span=1, device_ids=["1"], placement=placement, backend="gloo")
+    begin = _line("ddp.init", phase="begin", rank=1, pid=101, span=1, device_ids=[1], placement=placement, backend="gloo")
     return [begin, _line("ddp.init", phase="error", rank=1, pid=101, span=1, failure=failure), end]
 
 

@@ -85,8 +85,8 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
         fact("process.end", {"failure/frames": "Scaled.forward|forward"}),
     ),
     "03_device_ids_of_another_card": (
-        fact("ddp.init begin", {"placement/majority": "gcu:0", "device_ids": ["1"], "warning": "the first step fails"}, (0,)),
-        fact("ddp.init begin", {"placement/majority": "gcu:1", "device_ids": ["0"], "warning": "the first step fails"}, (1,)),
+        fact("ddp.init begin", {"placement/majority": "gcu:0", "device_ids/0": "^1$", "warning": "the first step fails"}, (0,)),
+        fact("ddp.init begin", {"placement/majority": "gcu:1", "device_ids/0": "^0$", "warning": "the first step fails"}, (1,)),
         fact("ddp.init end"),
         fact("process.end", {"failure/message": "found at least two devices"}),
     ),

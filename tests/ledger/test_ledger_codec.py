@@ -35,7 +35,16 @@ def file(tmp_path: Path) -> Iterator[LedgerFile]:
 
 def _calls(file: LedgerFile, group: Known) -> Any:
     groups: Any = SimpleNamespace(default=group, by_id={})
-    return hooks(file, Switch(), groups, lambda *_: True, Sums(file.map), Here(), Frames())[0]
+    return _hooks(file, groups, Frames())
+
+
+def _hooks(file: LedgerFile, groups: Any, frames: Frames) -> Any:
+    told = (lambda *_: True), _nothing, _nothing
+    return hooks(file, Switch(), groups, Sums(file.map), Here(), frames, *told)[0]
+
+
+def _nothing(*_: int) -> None:
+    """Stand for what writes a line of a call."""
 
 
 def _watched(begin: Callable[..., Any], *args: Any) -> Any:
@@ -69,7 +78,7 @@ def test_a_call_inside_another_names_it(file: LedgerFile) -> None:
     frames = Frames()
     frames.know(test_a_call_inside_another_names_it.__code__, 0)
     groups: Any = SimpleNamespace(default=Known(40, (0, 1), lambda: None), by_id={})
-    begin = hooks(file, Switch(), groups, lambda *_: True, Sums(file.map), Here(), frames)[0].begin
+    begin = _hooks(file, groups, frames).begin
     begin(18, None, NO_PEER, None, None, False)
     _watched(begin, 1, None, NO_PEER, None, None, False)
     row = codec.RECORD.read(file.map, PLACES.records + 2 * codec.RECORD.size)
@@ -128,7 +137,7 @@ def test_a_sum_has_its_fields_by_name() -> None:
     """What has been added up for a line is in its fields."""
     with mmap.mmap(-1, PLACES.end) as memory:
         sums = Sums(memory)
-        sums.row(3, 40, 50)[0] = 6, 700, 300, (1 << 64) + 9, 11
+        sums.row(3, 40, 50)[:3] = (6, 700, 250, (1 << 64) + 9, 11), 3, 300
         sums.put()
         row = codec.SUM.read(memory, PLACES.sums + codec.SUM.size)
     assert row == {"op": 3, "group": 40, "site": 50, "reserved": 0, "calls": 6, "inside_ns": 700, "longest_ns": 300, "entered_ns": 9}

@@ -11,12 +11,13 @@ from ddp_probe.reading import whole_ledger
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
 _CALLS = ("reduce", "asynchronous", "dropped", "objects", "refused")
+_BARRIERS = ("barrier",)
 _PHASES = ("backward", "step", "batches", "refused_backward")
 _MOST = {"asynchronous": 860, "step": 390}
 """How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take, with the way through eight frames."""
 
 
-@pytest.mark.parametrize("scenarios", [_CALLS, _PHASES], ids=["calls", "phases"])
+@pytest.mark.parametrize("scenarios", [_CALLS, _BARRIERS, _PHASES], ids=["calls", "barriers", "phases"])
 def test_an_exception_after_each_bytecode_leaves_nothing_behind(scenarios: Any, armed: Any, run_python: Any, tmp_path: Path) -> None:
     """After an exception at each bytecode in turn, nothing is open, numbers have no gap, sums and counts are right; and they are not too many."""
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
@@ -56,7 +57,8 @@ def test_a_function_that_is_not_what_its_source_says_is_left_alone(armed: Any, r
     assert (done.returncode, done.stdout) == (0, "[1.0, 1.0, 1.0] another tool was here\n"), done.stderr
     (ledger,) = {path.resolve() for path in (tmp_path / "runs").glob("*/rank*.ledger")}
     assert [one.op for one in whole_ledger.read(ledger).records if one.op in ("all_reduce", "broadcast")] == ["broadcast"]
-    told = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage" and event["probe"] == "ledger"]
+    (coverage,) = [event for event in read_events(ledger.parent) if event["event"] == "probe.coverage"]
+    told = [each for each in coverage["targets"] if each["probe"] == "ledger"]
     assert [(one["target"], one["state"]) for one in told] == [("torch.distributed.distributed_c10d.all_reduce", "skipped")]
     assert "its source is not what runs" in told[0]["because"]
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from pipeline_pages import PAGES, recorded
@@ -16,6 +16,71 @@ from ddp_probe.reading import ledger_text
 
 Event = Dict[str, Any]
 _JOBS = ("00_healthy_ddp", "03_model_on_cpu_on_one_rank", "08_long_validation_on_rank0", "12_killed_by_sigkill")
+
+
+def _placed(files: Dict[str, List[Event]]) -> List[str]:
+    placed = []
+    for event in _of(files, "ddp.init", phase="begin"):
+        devices, ids = ", ".join(sorted(event["placement"]["devices"])), _json(event.get("device_ids"))
+        placed.append("rank %d: %s, device_ids %s" % (event["rank"], devices, ids))
+    return placed
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _cards(files: Dict[str, List[Event]]) -> List[str]:
+    form = "rank {rank}, local rank {local_rank}: {device}"
+    return [form.format(**event) for event in _of(files, "device.set", phase="begin")]
+
+
+def _third_barrier(files: Dict[str, List[Event]]) -> List[str]:
+    ends = [event for event in _barrier_lines(files) if event["phase"] == "end" and event["number"] == 3]
+    return ["rank {rank}: {seconds} s".format(**event) for event in ends]
+
+
+def _barriers(files: Dict[str, List[Event]]) -> List[str]:
+    form = "{ts} rank {rank} {phase} {number} at line {site[line]}"
+    return [form.format(**event) for event in _barrier_lines(files)]
+
+
+def _barrier_lines(files: Dict[str, List[Event]]) -> List[Event]:
+    return [event for event in _of(files, "dist.collective") if event["operation"] == "barrier"]
+
+
+def _in_a_barrier(files: Dict[str, List[Event]]) -> List[str]:
+    barriers = [event for event in _barrier_lines(files) if "span" in event]
+    spans = [(event["rank"], event["span"]) for event in barriers]
+    form = "rank {rank}: barrier {number} since {ts}"
+    return [form.format(**event) for event in barriers if spans.count((event["rank"], event["span"])) == 1]
+
+
+def _slow(files: Dict[str, List[Event]]) -> List[str]:
+    form = "rank {rank}: {operation} {number} of ranks {ranks}, {seconds} s"
+    ends = _of(files, "dist.collective", phase="end")
+    return [form.format(**event) for event in ends if "span" not in event]
+
+
+def _refused(files: Dict[str, List[Event]]) -> List[str]:
+    ranks = [(name, events) for name, events in files.items() if name.startswith("rank")]
+    raised = [(name, _of({name: events}, "dist.collective", phase="error")) for name, events in ranks]
+    return ["%s:%d" % (name, len(events)) for name, events in raised]
+
+
+def _loaded(files: Dict[str, List[Event]]) -> List[str]:
+    begun = _of(files, "checkpoint.load", phase="begin")
+    return ["{ts} rank {rank}: {file[path]}".format(**event) for event in begun]
+
+
+def _saved(files: Dict[str, List[Event]]) -> List[str]:
+    begun = _of(files, "checkpoint.save", phase="begin")
+    return ["{ts} rank {rank}: {path}".format(**event) for event in begun]
+
+
+def _joined(files: Dict[str, List[Event]]) -> List[str]:
+    ends = _of(files, "dist.init_process_group", phase="end")
+    return ["rank {rank}: {backend}, {seconds} s".format(**event) for event in ends]
 
 
 def _ended(files: Dict[str, List[Event]]) -> List[str]:
@@ -112,12 +177,22 @@ def _all(files: Dict[str, List[Event]], kind: str = "rank") -> List[Event]:
     return [event for name, events in files.items() if name.startswith(kind) for event in events]
 
 
-def _of(files: Dict[str, List[Event]], name: str, kind: str = "rank") -> List[Event]:
-    return [event for event in _all(files, kind) if event["event"] == name]
+def _of(files: Dict[str, List[Event]], name: str, kind: str = "rank", phase: str = "") -> List[Event]:
+    return [event for event in _all(files, kind) if event["event"] == name and phase in ("", event["phase"])]
 
 
 # What the line above each block says, what it must print, and what of each printed line is compared.
 _SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
+    "On which devices the parameters were before the wrap": _placed,
+    "Which card each rank has set, beside its LOCAL_RANK": _cards,
+    "How long each rank was in barrier 3": _third_barrier,
+    "Before and after each barrier, with the time": _barriers,
+    "Which ranks are still in a barrier": _in_a_barrier,
+    "Which collectives took longer than `DDP_PROBE_SLOW`": _slow,
+    "How many collectives raised, by file": _refused,
+    "Who loaded which checkpoint, and when": _loaded,
+    "Who saved which checkpoint, and when": _saved,
+    "How long `init_process_group` took, and with which backend": _joined,
     "Which processes ended badly, and why": _ended,
     "Which children the launcher saw fail, and by which signal": _children,
     "The first call that raised": _first_error,
@@ -162,6 +237,15 @@ def _cut_off(job: str) -> Dict[str, List[str]]:
     return {name: list(_until_first_call(lines)) for name, lines in recorded(job).items()}
 
 
+def _runs() -> Iterator[Tuple[str, Dict[str, List[str]]]]:
+    """Yield recorded runs, and some that are made, by name."""
+    for job in _JOBS:
+        yield job, recorded(job)
+    yield "cut off", _cut_off("00_healthy_ddp")
+    yield "on cards", _on_cards()
+    yield "in barriers", _in_barriers()
+
+
 def _on_cards() -> Dict[str, List[str]]:
     """Return a run on two cards whose host is short of memory."""
     state = (
@@ -176,6 +260,31 @@ def _on_cards() -> Dict[str, List[str]]:
     ranks = {"rank%05d.node1.1.jsonl" % r: [start] + [state % (r, step, r, step, 2 * step, 80 + step) for step in (3, 9, 12)] for r in (0, 1)}
     bare = '{"event":"device.state","phase":"point","rank":0,"host":"node1","step":20}'
     return {**ranks, "rank00002.node1.1.jsonl": [start, bare], "launcher.node1.jsonl": [cards]}
+
+
+def _in_barriers() -> Dict[str, List[str]]:
+    """Return a run of two ranks, one of which waits in a barrier, with slow calls and one that raised."""
+    call = '{"event":"dist.collective","phase":"%s","ts":"2026-11-21T18:26:0%d.000000Z","rank":%d,'
+    call += '"local_rank":%d,"host":"node1","pid":%d,%s"site":{"file":"train.py","line":7},"operation":"%s","number":%d,'
+    call += '"group":"2cab","ranks":"0-1","size":2}'
+    setting = '{"event":"device.set","phase":"begin","ts":"2026-11-21T18:26:00.000000Z","rank":%d,'
+    setting += '"local_rank":%d,"device":"gcu:0"}'
+    refused = '"seconds":0.5,"failure":{"type":"RuntimeError","message":"refused"},'
+    ranks = {"launcher.node1.jsonl": ['{"event":"launcher.start","phase":"point"}']}
+    for rank in (0, 1):
+        me = (rank, rank, 40 + rank)
+        lines = ['{"event":"process.start","phase":"point"}']
+        lines += [setting % me[:2]]
+        for number in (1, 2, 3, 4)[: 4 - rank]:
+            lines.append(call % ("begin", number, *me, '"span":%d,' % number, "barrier", number))
+            if number < 4:
+                took = '"span":%d,"seconds":0.%d,' % (number, number + rank)
+                lines.append(call % ("end", number, *me, took, "barrier", number))
+        lines.append(call % ("end", 5, *me, '"seconds":12.5,', "all_reduce", 5))
+        if rank == 0:
+            lines.append(call % ("error", 6, *me, refused, "broadcast", 6))
+        ranks["rank%05d.node1.%d.jsonl" % (rank, 40 + rank)] = lines
+    return ranks
 
 
 def _until_first_call(lines: List[str]) -> Iterator[str]:
@@ -203,7 +312,7 @@ def test_a_line_of_shell_prints_what_the_events_say(title: str, tmp_path: Path) 
     if command.startswith("jq") and shutil.which("jq", path="/usr/bin:/bin") is None:
         pytest.skip("jq is not installed")
     said = []
-    for job, lines in [*((job, recorded(job)) for job in _JOBS), ("cut off", _cut_off("00_healthy_ddp")), ("on cards", _on_cards())]:
+    for job, lines in _runs():
         folder = tmp_path / job
         folder.mkdir()
         for name, written in lines.items():

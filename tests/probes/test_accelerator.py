@@ -49,7 +49,7 @@ def test_on_the_simulated_cards(job):
     wraps = [event for event in events if event["event"] == "ddp.init" and event["phase"] == "begin"]
     kind = next(iter(wraps[0]["placement"]["devices"])).split(":")[0]
     assert wraps[0]["placement"]["devices"] == {"%s:0" % kind: {"count": 2, "elements": 10, "bytes": 40}}
-    assert wraps[0]["device_ids"] == ["1"]
+    assert wraps[0]["device_ids"] == [1]
     assert wraps[0]["last_set_device"].startswith("torch_gcu.gcu.set_device(1) at ")
     assert "Linear.to(%s:0) at " % kind in wraps[0]["last_move"]
     assert [leaf["name"] for leaf in wraps[1]["placement"]["off_majority"]] == ["1.weight", "1.bias"]

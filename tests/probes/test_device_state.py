@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
@@ -128,7 +129,22 @@ except RuntimeError:
 )
 def test_what_counts_as_a_change(before, now, differs):
     """A size has to change by 16 MiB and by 1 %, a count at all."""
-    assert device_states._differ(before, now) is differs
+    assert device_states._differ(before, now, 16 << 20, 0.01) is differs
+
+
+def test_a_periodic_line_needs_a_larger_change(monkeypatch):
+    """What grows by 32 MiB is written at the next event, not as time passes; what grows by 128 MiB is."""
+    wrote, sizes = [], iter([1000, 1032, 1032, 1160, 1160])
+
+    def event(when):
+        return SimpleNamespace(when=when, devices=[], system=SimpleNamespace(rss=next(sizes) * _MIB))
+
+    session = SimpleNamespace(recorder=SimpleNamespace(point=lambda event: wrote.append(event.when)))
+    states = device_states.DeviceStates(session)
+    monkeypatch.setattr(states, "_event", event)
+    for when in ("ddp.init end", "periodic", "checkpoint.save end", "periodic", "periodic"):
+        states._write(when, False)
+    assert wrote == ["ddp.init end", "checkpoint.save end", "periodic"]
 
 
 _STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nRssAnon:\t  512 kB\nThreads:\t7\n"

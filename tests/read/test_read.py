@@ -7,6 +7,7 @@ from typing import Callable
 import pytest
 
 from ddp_probe.reading.load_run import from_lines, load
+from ddp_probe.reading.log_lines import decode
 from ddp_probe.shared import schema
 
 Event = Callable[..., str]
@@ -130,3 +131,22 @@ def test_a_line_that_a_signal_handler_cost_at_the_end_is_told_again(again: bool)
     numbers = [0, 1, 2, *range(4, 4 + len(lines) - 3)]  # The handler came while the third line of coverage was written.
     run = from_lines("\n".join(json.dumps({**line, "rank": 0, "world_size": 1, "seq": seq}) for seq, line in zip(numbers, lines)))
     assert (len(run.processes), run.whole) == (1, again)
+
+
+@pytest.mark.parametrize("lost", ["coverage", "after", "before"])
+def test_a_line_that_a_signal_handler_cost_at_the_end_may_be_the_coverage(lost: str) -> None:
+    """A gap where coverage was about to be written, or right after it, is none if that is written again."""
+    lines = [{"event": "process.start", "role": "rank"}, {"event": "module.move"}]
+    lines += [{"event": "probe.coverage", "targets": [{"target": "a"}]}] * (1 if lost == "coverage" else 2)
+    lines += [{"event": "process.end", "exit_code": 0}]
+    numbers = {"coverage": [0, 1, 3, 4], "after": [0, 1, 2, 4, 5], "before": [0, 2, 3, 4, 5]}[lost]
+    written = [{**line, "rank": 0, "world_size": 1, "seq": seq} for seq, line in zip(numbers, lines)]
+    run = from_lines("\n".join(map(json.dumps, written)))
+    assert (len(run.processes), run.whole) == (1, lost != "before")
+
+
+def test_device_ids_of_older_logs_are_numbers():
+    """Version 0.1.0 wrote device_ids as texts; what names no card stays a text."""
+    ids = ["0", "cuda:1", "device(type='gcu', index=2)", "<Card>", "cpu"]
+    line = json.dumps({"event": "ddp.init", "phase": "begin", "device_ids": ids})
+    assert decode(line.encode()).event.device_ids == [0, 1, 2, "<Card>", "cpu"]

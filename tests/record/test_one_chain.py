@@ -28,6 +28,7 @@ _ALLOWED = {
     ("traced/record/stderr.py", "_logger.write"),
     ("traced/record/files.py", "os.write"),  # the asterisk of a .gitignore
     ("traced/record/recorder.py", "self.write"),
+    ("traced/ledger/barriers.py", "self._recorder.write"),
     ("traced/record/recorder.py", "self.writer.write"),
     ("traced/record/writer.py", "recorder.write"),
     ("activation/lifecycle.py", "sys.stderr.write"),  # "not active", when structlog itself may be what is missing

@@ -97,6 +97,16 @@ def test_a_missing_rank_is_told(recorded: Callable[[str], Diagnosis]) -> None:
     assert [rank["end"] for rank in found["ranks"]][1] == "no file"
 
 
+def test_numbers_and_ends_are_fields(recorded: Callable[[str], Diagnosis]) -> None:
+    """device_ids are numbers or null; an end is one word, beside it the exception, the code or the signal."""
+    ranks = json.loads(as_json.text(recorded("03_ddp_device_ids_on_cpu")))["ranks"]
+    fields = ("device_ids", "end", "exception", "exit_code", "signal")
+    failed = ["failed", "ValueError", None, None]
+    assert [[rank[name] for name in fields] for rank in ranks] == [[[0], *failed], [[1], *failed]]
+    killed = json.loads(as_json.text(recorded("12_killed_by_sigkill")))["ranks"]
+    assert [killed[1][name] for name in fields] == [None, "killed", None, None, "SIGKILL"]
+
+
 def _objects(node: Any) -> List[Dict[str, Any]]:
     inner = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
     own = [node] if isinstance(node, dict) and "properties" in node else []

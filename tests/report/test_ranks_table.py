@@ -10,9 +10,10 @@ from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.showing import as_json, ranks_table
 from ddp_probe.showing.html import html_page
-from ddp_probe.showing.rank_state import RankState, rank_states
+from ddp_probe.showing.rank_state import RankEnd, RankState, rank_states
 
-_PLAIN = RankState(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
+_CELLS = ("gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
+_PLAIN = RankState(0, 0, "node1", [0], RankEnd("ended"), *_CELLS)
 
 
 def _alike(size: int, **own: Any) -> List[RankState]:

@@ -64,7 +64,7 @@ def test_a_failing_wrap_model(runs, way):
         assert (model["launcher"], model["distributed"], model["get_device"]) == ("pytorch", True, "cpu")
         begin = run.one(kind, "ddp.init", "begin")
         assert begin["rank"] == rank
-        assert begin["device_ids"] == [str(rank)]
+        assert begin["device_ids"] == [rank]
         assert set(begin["placement"]["devices"]) == {"cpu"}
         assert begin["placement"]["parameters"] == 2
         assert begin["warning"]
@@ -121,8 +121,9 @@ def test_a_swallowed_set_device_is_in_the_log(runs, way):
 @DRAWN
 @pytest.mark.parametrize("way", ["trains"])
 def test_coverage_is_told_at_the_end(runs, way):
-    """At exit there is one event per target, and those that the run went through are patched and counted."""
-    events = {each["target"]: each for each in runs[way].events("rank00000", "probe.coverage")}
+    """At exit one event has all targets, and those that the run went through are patched and counted."""
+    coverage = runs[way].one("rank00000", "probe.coverage", "point")
+    events = {each["target"]: each for each in coverage["targets"]}
     for target in ("mmengine.runner.runner.Runner.wrap_model", "torch.nn.parallel.distributed.DistributedDataParallel.__init__"):
         assert (events[target]["state"], events[target]["calls"]) == ("patched", 1), events[target]
     assert events["torch.serialization.save"]["state"] == "patched"

@@ -86,8 +86,8 @@ def _shown(wrapped: wrap_calls.Wrapped) -> Evidence:
 
 def _differs(wrapped: wrap_calls.Wrapped) -> bool:
     given = wrapped.call.begin.device_ids or []
-    asked = number(given[0].rstrip("')")) if len(given) == 1 else None
-    if asked is None and len(given) == 1 and "index=" in given[0]:
-        asked = number(given[0].partition("index=")[2].rstrip(")"))
-    held = number(wrapped.devices[0]) if len(wrapped.devices) == 1 else None
-    return wrapped.types != {"cpu"} and asked is not None and held is not None and asked != held
+    if wrapped.types == {"cpu"} or len(wrapped.devices) != 1 or len(given) != 1:
+        return False
+    if not isinstance(given[0], int):
+        return False
+    return number(wrapped.devices[0]) not in (None, given[0])

@@ -107,7 +107,7 @@ def _of_the_device(call: "LoggedCall[Any]", later: Failed) -> bool:
         return False
     asked = [wrap.device_ids for wrap in wraps if wrap.device_ids]
     number = call.begin.device.rpartition(":")[2]
-    return not asked or not number or any(number == given.rpartition(":")[2] for given in asked[0])
+    return not asked or not number or number in map(str, asked[0])
 
 
 def _of_the_group(later: Failed) -> bool:

@@ -11,7 +11,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_codec import HEADER, PLACES, RECORD
 from ddp_probe.shared.ours import must_pass, ours
 from ddp_probe.shared.overflow import FRAGILE, forgotten
-from ddp_probe.traced.ledger.groups import Groups, Known, Numbers, Row, Sums, count_call
+from ddp_probe.traced.ledger.groups import Groups, Known, Numbers, Row, Sums, count_call, raised_bar
 from ddp_probe.traced.ledger.sites import ITEM_BITS, LINE, SIGNAL, finder
 from ddp_probe.traced.patching import Switch
 from ddp_probe.traced.patching.code_swap import Hooks
@@ -75,11 +75,20 @@ NO_PEER = False
 
 
 def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost as much as what it does.
-    file: LedgerFile, switch: Switch, groups: Groups, issued: Callable[[int, int, Any, Any], bool], sums: Sums, here: Here, frames: Frames
+    file: LedgerFile,
+    switch: Switch,
+    groups: Groups,
+    sums: Sums,
+    here: Here,
+    frames: Frames,
+    issued: Callable[[int, int, Any, Any], bool],
+    slow: Callable[[int, int, int], None],
+    raised: Callable[[int, int, int], None],
 ) -> Tuple[Hooks, Hooks]:
     """Return what watches a call of torch.distributed, and what watches a call that makes or ends groups.
 
     `issued` is told of work that a call has returned, with its row of the sums, and says whether somebody will wait for it.
+    `slow` and `raised` are told where the record of a call is, which number it has, and how long the call took.
     An exception of a signal handler may come after any instruction. A record and its number are there together or not at all; what else is
     left half done the next call or `error` puts right, by what is on the stack.
     """
@@ -96,7 +105,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     number: Callable[[], int] = itertools.count(1).__next__
     about_groups = Numbers()
 
-    def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:  # noqa: C901, PLR0912, PLR0915  # The same.
+    def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any, depth: int = 1) -> Any:  # noqa: C901, PLR0912, PLR0915  # The same.
         if not switch.on:
             return None
         index = outer = seq = item = 0
@@ -128,7 +137,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 if is_async:
                     flags |= 1
             outer = thread.outer
-            if outer and not frames.around(frame_of(1).f_back, CALL):
+            if outer and not frames.around(frame_of(depth).f_back, CALL):
                 tidy(thread, 0)
                 outer = thread.outer
             if outer:
@@ -208,7 +217,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         if at and words[at] and not words[at + left]:
             words[at + left] = clock() << 2 | 2
 
-    def end(token: Any, result: Any) -> None:
+    def end(token: Any, result: Any) -> None:  # noqa: C901  # The same.
         if token is None or not switch.on:
             return
         try:
@@ -218,12 +227,16 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 words[at + left] = now << 2 if is_async and issued(index, at, result, row) else now << 2 | 1
             words[moved] = now
             if row is not None:
-                calls, inside, longest, began, _ = row[0]  # As in count_call.
+                calls, inside, bar, began, _ = row[0]  # As in count_call.
                 if is_async:
-                    row[0] = calls + 1, inside, longest, began + entered, index
+                    row[0] = calls + 1, inside, bar, began + entered, index
                 else:
                     now -= entered
-                    row[0] = calls + 1, inside + now, now if now > longest else longest, began + entered, index
+                    if now > bar:
+                        bar = raised_bar(row, now)
+                        if now > row[3]:
+                            guard.run("collectives", slow, at, index, now)
+                    row[0] = calls + 1, inside + now, bar, began + entered, index
                     thread.waited += now
             thread.outer = outer
         except RecursionError as exc:
@@ -236,11 +249,11 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         except ours(Exception) as exc:
             broken(switch, exc)
 
-    def error(token: Any) -> None:
+    def error(token: Any, depth: int = 2) -> None:
         if not switch.on:
             return
         try:
-            thread = here.thread
+            thread, row = here.thread, None
             if token is not None:
                 index, at, outer, thread, is_async, row, entered = token
                 if words[at] == index:
@@ -248,8 +261,10 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                         count_call(row, index, entered, 0 if is_async else (words[at + left] >> 2) - entered)
                     shut(at)
                 thread.outer = outer
-            words[moved] = clock()
-            tidy(thread, frames.around(frame_of(2).f_back, CALL, 2))
+            words[moved] = now = clock()
+            tidy(thread, frames.around(frame_of(depth).f_back, CALL, 2))
+            if row is not None:
+                guard.run("collectives", raised, at, index, now - entered)
         except RecursionError as exc:
             try:
                 passes = must_pass(exc)
@@ -263,7 +278,7 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     def begin_about_groups(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:
         if switch.on:
             guard.run("ledger", groups.look)
-        return begin(op, payload, peer, group_peer, group, is_async)
+        return begin(op, payload, peer, group_peer, group, is_async, 2)
 
     def end_about_groups(token: Any, result: Any) -> None:
         end(token, result)

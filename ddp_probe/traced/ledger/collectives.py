@@ -16,8 +16,9 @@ from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.birth import boot, born
 from ddp_probe.traced.hangs import Watcher, is_held, phase_and_step
 from ddp_probe.traced.ledger import phases
+from ddp_probe.traced.ledger.barriers import BARRIERS, CallLines
 from ddp_probe.traced.ledger.calls import CALL, NO_PEER, Frames, Here, hooks
-from ddp_probe.traced.ledger.groups import Groups, Sums
+from ddp_probe.traced.ledger.groups import NEVER, Groups, Sums
 from ddp_probe.traced.ledger.optimizers import OptimizerSteps, makers
 from ddp_probe.traced.ledger.phases import OPTIMIZER, StepRing
 from ddp_probe.traced.ledger.works import Works
@@ -96,15 +97,22 @@ class Collectives:
         assert self.file is not None
         self._switch = Switch()
         groups = Groups(self.file)
-        here, sums = Here(), Sums(self.file.map)
+        patience = settings.get(settings.SLOW)
+        slow_ns = NEVER if patience is None else int(patience * 1e9)
+        here, sums = Here(), Sums(self.file.map, slow_ns)
+        lines = CallLines(self._session, self.file, groups, slow_ns)
         self._frames = Frames()
-        self._works = Works(self.file, self._switch, here)
+        self._works = Works(self.file, self._switch, here, lines.slow)
         self.file.before_flush, self.file.before_look = sums.put, self._works.look
-        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
+        told = self._works.issued, lines.slow, lines.raised
+        calls, about_groups = hooks(self.file, self._switch, groups, sums, here, self._frames, *told)
+        barriers = lines.hooks(calls, self._switch, here, self._frames)
         self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
         sources = SourceFiles()
         for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
             around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
+            if op in BARRIERS:
+                around = barriers
             self._take(target, around, _arguments(op, name, doc), CALL if op < schema.BATCH else None, sources)
         self._steps = OptimizerSteps(self._switch, lambda step: self._take(step, self._phases[OPTIMIZER], [], OPTIMIZER, SourceFiles()))
         for target in makers():

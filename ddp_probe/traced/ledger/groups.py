@@ -17,48 +17,65 @@ from ddp_probe.traced.record.ledger_memory import LedgerFile
 _WRAP = (1 << 64) - 1
 _Key = Tuple[int, int, int]
 Row = List[Any]
-"""Calls, time inside, longest, sum of the times of entry, the record counted last: one value, so that no exception finds half of it changed.
+"""Calls, time inside, the bar, sum of the times of entry, the record counted last: one value, so that no exception
+finds half of it changed. The bar is the longest time, but at most what is slow: the hot path compares a time with it alone.
 
-After it the operation, which is 0 in the row of all that found none."""
+After it the operation, which is 0 in the row of all that found none, the longest time, and from when on a call is slow."""
+
+NEVER = 1 << 62
+"""A time that no call takes, in nanoseconds."""
 
 
 class Sums:
     """The rows of one ledger. The hot path replaces what it finds there."""
 
-    def __init__(self, mapped: Any) -> None:
+    def __init__(self, mapped: Any, slow_ns: int = NEVER) -> None:
         self._map = mapped
         self._rest: _Key = (0, 0, 0)
-        self.rows: Dict[_Key, Row] = {self._rest: _empty(0)}
+        self._slow_ns = slow_ns
+        self.rows: Dict[_Key, Row] = {self._rest: self._empty(0)}
 
     def row(self, op: int, group: int, site: int) -> Row:
         """Return the row of these calls: a new one if they have none, or the first if all are taken."""
         key = op, group, site
         found = self.rows.get(key)
         if found is None:
-            found = self.rows[self._rest] if len(self.rows) >= schema.SUMS else self.rows.setdefault(key, _empty(op))
+            if len(self.rows) >= schema.SUMS:
+                return self.rows[self._rest]
+            found = self.rows.setdefault(key, self._empty(op))
         return found
 
     def put(self) -> None:
         """Copy the rows into the memory of the ledger."""
-        for place, ((op, group, site), ((calls, inside, longest, entered, _), _)) in enumerate(list(self.rows.items())):
+        for place, ((op, group, site), row) in enumerate(list(self.rows.items())):
+            (calls, inside, _, entered, _), longest = row[0], row[2]
             at = PLACES.sums + place * SUM.size
             SUM.pack_into(self._map, at, op, group, site, 0, calls, inside, longest, entered & _WRAP)
 
+    def _empty(self, op: int) -> Row:
+        return [(0, 0, 0, 0, 0), op, 0, self._slow_ns]
 
-def _empty(op: int) -> Row:
-    return [(0, 0, 0, 0, 0), op]
+
+def raised_bar(row: Row, ns: int) -> int:
+    """Take note of a time above the bar, and return the new bar."""
+    row[2] = max(row[2], ns)
+    return int(min(row[2], row[3]))
 
 
 def count_call(row: Row, record: int, entered: int, ns: int) -> None:
     """Count a call that has returned; the hot path does the same without a call."""
-    calls, inside, longest, began, _ = row[0]
-    row[0] = calls + 1, inside + ns, max(longest, ns), began + entered, record
+    calls, inside, bar, began, _ = row[0]
+    row[0] = calls + 1, inside + ns, raised_bar(row, ns) if ns > bar else bar, began + entered, record
 
 
-def add_wait(row: Row, ns: int) -> None:
-    """Add the time of a wait for work whose call has been counted."""
-    calls, inside, longest, began, record = row[0]
-    row[0] = calls, inside + ns, max(longest, ns), began, record
+def add_wait(row: Row, ns: int) -> bool:
+    """Add the time of a wait for work whose call has been counted; tell whether it is slow."""
+    calls, inside, bar, began, record = row[0]
+    if ns <= bar:
+        row[0] = calls, inside + ns, bar, began, record
+        return False
+    row[0] = calls, inside + ns, raised_bar(row, ns), began, record
+    return bool(ns > row[3])
 
 
 # Process groups for the ledger: each as the number of a text, with an id that is the same on all of its ranks, and the counters of its calls.
@@ -104,6 +121,13 @@ class Groups:
         self.none = Known(0, (), lambda: None)
         self.default: Optional[Known] = None
         self.by_id: Dict[int, Known] = {}
+
+    def known(self, group: Any) -> Known:
+        """Return a group that a call is given; None is torch's group of all ranks."""
+        if group is None:
+            return self.default or self.find(None)
+        found = self.by_id.get(id(group))
+        return found if found is not None and found.ref() is group else self.find(group)
 
     def find(self, group: Any) -> Known:
         """Return a group that has not been met yet, or whose id another one has had; `none` for what is not a group of torch's."""

@@ -26,6 +26,7 @@ from ddp_probe.traced.ledger.groups import Row, add_wait
 from ddp_probe.traced.patching import Entry, Switch, Target
 from ddp_probe.traced.patching.code_swap import leave
 from ddp_probe.traced.patching.compiler import hide
+from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.patching.slot import MISSING, Slot, locate
 from ddp_probe.traced.record.ledger_memory import LedgerFile
 
@@ -58,9 +59,9 @@ class _Issued(weakref.ref):  # type: ignore[type-arg]  # Python 3.8 cannot subsc
 class Works:
     """The work of this process that is known to be under way, by id()."""
 
-    def __init__(self, file: LedgerFile, switch: Switch, here: Here) -> None:
+    def __init__(self, file: LedgerFile, switch: Switch, here: Here, slow: Callable[[int, int, int], None]) -> None:
         self._pending: Dict[int, _Issued] = {}
-        self._enter, self._close = _writers(file.words, switch, here)
+        self._enter, self._close = _writers(file.words, switch, here, slow)
         self._gone: Deque[_Issued] = collections.deque()
         self._kind: Any = getattr(sys.modules.get(_MODULE), "Work", None)
         self._placed: List[Any] = []
@@ -226,7 +227,9 @@ class Works:
                 raise
 
 
-def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:  # noqa: C901  # Flat.
+def _writers(  # noqa: C901  # Flat.
+    words: Any, switch: Switch, here: Here, slow: Callable[[int, int, int], None]
+) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:
     """Return what writes into the record of work that its wait() has begun, and that it is over."""
     clock = time.monotonic_ns
 
@@ -255,7 +258,8 @@ def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued]
                 words[_MOVED] = now
                 waited = words[at + _WAITED]
                 if waited and state == schema.RETURNED and issued() is not None:  # The watcher's thread, too, closes what has gone.
-                    add_wait(issued.sums, now - waited)
+                    if add_wait(issued.sums, now - waited):
+                        guard.run("collectives", slow, at, issued.record, now - waited)
                     here.thread.waited += now - waited
         except RecursionError as exc:
             try:

@@ -30,7 +30,7 @@ class Hooks(NamedTuple):
 
     begin: Callable[..., Any]
     end: Callable[[Any, Any], None]
-    error: Callable[[Any], None]
+    error: Callable[..., None]
 
 
 class Swap:

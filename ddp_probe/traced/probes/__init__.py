@@ -3,8 +3,7 @@
 What every probe is: a begin event before the call, an end or error event after it, nothing in between.
 """
 
-import re
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type
+from typing import Any, ClassVar, List, Optional, Tuple, Type
 
 from ddp_probe.activation.targets import PROGRAM
 from ddp_probe.shared import schema
@@ -12,11 +11,8 @@ from ddp_probe.traced.facts.call_site import call_path
 from ddp_probe.traced.facts.failure import failure
 from ddp_probe.traced.patching import Call, Observer
 from ddp_probe.traced.record import Span
+from ddp_probe.traced.record.sparse import OFTEN, CallCounts, Line, line_of
 from ddp_probe.traced.session import Session
-
-_FEW = 10  # failures of one line, kind and call, of which each is recorded however often the line makes the call
-_LINES = 10_000  # lines that are counted apart; a program that makes up file names has no end of them
-_NUMBERED = re.compile(r"[0-9]+")
 
 
 class Begun:
@@ -35,7 +31,7 @@ class Passed:
 
     __slots__ = ("key", "nth", "site", "through")
 
-    def __init__(self, key: "Tuple[str, str, int]", site: Optional[schema.Site], through: List[schema.Site], nth: int) -> None:
+    def __init__(self, key: Line, site: Optional[schema.Site], through: List[schema.Site], nth: int) -> None:
         self.key = key
         self.site = site
         self.through = through
@@ -73,7 +69,7 @@ class Probe(Observer):
     cost: ClassVar[str] = ""
     """What it costs the job, in words."""
 
-    often: ClassVar[int] = 100
+    often: ClassVar[int] = OFTEN
     """From one line of the job, this many calls are recorded; after that each 2nd, 4th, 8th … hundred.
 
     A failure of the others is recorded if it is one of the first ten of its class, or the 16th, 32nd, 64th … one.
@@ -81,16 +77,14 @@ class Probe(Observer):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._calls: Dict[Tuple[str, str, int], int] = {}
-        self._failures: Dict[Tuple[Tuple[str, str, int], type], int] = {}
+        self._counts = CallCounts(self.often)
         self.last = ""
         """The last call in words, if the events of other probes tell of it."""
 
     def forget(self) -> None:
         """Start from nothing: in a child that is watched from here, what was counted and kept is its parent's."""
         self.last = ""
-        self._calls.clear()
-        self._failures.clear()
+        self._counts.clear()
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Return what is known before the call, or None to let it pass unrecorded."""
@@ -107,9 +101,9 @@ class Probe(Observer):
     def before(self, call: Call) -> None:
         """Write the begin event, so that it is on disk before a call that may hang or kill."""
         site, through = call_path()
-        key = _key(call, site)
-        nth = _counted(self._calls, key)
-        if nth > self.often and not _is_milestone(nth, self.often):
+        key = line_of(call.label, site)
+        nth = self._counts.count(key)
+        if not self._counts.is_written(nth):
             call.note = Passed(key, site, through, nth)
             return
         event = self._event(call, site, through, nth)
@@ -126,7 +120,7 @@ class Probe(Observer):
         event = self.begin(call)
         if event is not None:
             event.site, event.through = site, through
-            event.nth = nth if nth > self.often else None
+            event.nth = self._counts.many(nth)
         return event
 
     def after(self, call: Call, result: Any) -> None:
@@ -138,8 +132,7 @@ class Probe(Observer):
     def raised(self, call: Call, exc: BaseException) -> None:
         """Write the error event, also where the caller goes on to swallow the exception."""
         if isinstance(call.note, Passed):
-            nth = _counted(self._failures, (call.note.key, type(exc)))
-            if nth > _FEW and nth & (nth - 1):
+            if not self._counts.is_failure_written(call.note.key, type(exc)):
                 return
             event = self._event(call, call.note.site, call.note.through, call.note.nth)
             call.note = None
@@ -153,30 +146,3 @@ class Probe(Observer):
     def _state(self, event: schema.Event, phase: str, always: bool = False) -> None:
         if self.states or always:
             self.session.states.note("%s %s" % (event.__struct_config__.tag, phase), always)
-
-
-def _key(call: Call, site: Optional[schema.Site]) -> Tuple[str, str, int]:
-    """Return what calls are counted by: a data set of many small files goes through torch.load at every sample.
-
-    A notebook gives each cell a file name of its own (<cell 7>, <ipython-input-7-…>, /tmp/ipykernel_7/7.py); they count as one file.
-    """
-    if site is None:
-        return call.label, "", 0
-    file = site.file
-    if file.startswith("<") or "ipykernel_" in file:
-        file = _NUMBERED.sub("N", file) if "ipy" not in file else "<cell>"
-    return call.label, file, site.line
-
-
-def _counted(counts: Dict[Any, int], key: Any) -> int:
-    """Count one more, and return how many they are now; keys beyond a bound share one count."""
-    if key not in counts and len(counts) >= _LINES:
-        key = None
-    counts[key] = nth = counts.get(key, 0) + 1
-    return nth
-
-
-def _is_milestone(nth: int, often: int) -> bool:
-    """Tell whether nth is often times a power of two."""
-    times, rest = divmod(nth, often)
-    return rest == 0 and times & (times - 1) == 0

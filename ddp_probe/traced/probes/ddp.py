@@ -1,8 +1,9 @@
 """DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved before, and a warning before it fails."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from ddp_probe.shared import schema
+from ddp_probe.shared.accelerators import card_number
 from ddp_probe.traced.facts.accelerator_state import accelerators
 from ddp_probe.traced.facts.describe import class_name, contents, describe, describe_mapping
 from ddp_probe.traced.facts.placement import snapshot
@@ -32,8 +33,8 @@ def about_to_fail(event: schema.Wrap) -> str:
     return _fails_later(devices[0], asked)
 
 
-def _fails_later(device: str, asked: List[str]) -> str:
-    if len(asked) == 1 and _index(asked[0]) not in (None, _index(device)):
+def _fails_later(device: str, asked: List[Union[int, str]]) -> str:
+    if len(asked) == 1 and type(asked[0]) is int and asked[0] != card_number(device):
         return "the parameters are on %s and device_ids is %s; the wrap succeeds and the first step fails" % (device, _joined(asked))
     # torch before 2.1 looks for a CUDA stream of that number whatever the device is.
     if device.partition(":")[0] != "cuda" and not at_least("torch", 2, 1):
@@ -48,14 +49,8 @@ def alone(event: schema.WrapModel, rank_info: "RankInfo") -> str:
     return "launcher is '%s', so %d processes each train alone" % (event.launcher or "none", rank_info.world_size or 0)
 
 
-def _index(device: str) -> Optional[int]:
-    """Return the card's number in 'cuda:1' or '1'; None if it has none."""
-    digits = device.rpartition(":")[2]
-    return int(digits) if digits.isdecimal() else None
-
-
-def _joined(items: List[str]) -> str:
-    return "[%s]" % ", ".join(items)
+def _joined(ids: List[Union[int, str]]) -> str:
+    return "[%s]" % ", ".join([str(number) for number in ids])
 
 
 # DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved and set before.
@@ -94,7 +89,7 @@ class Wrap(Probe):
         event = schema.Wrap(
             wrapper=_wrapper(call),
             model=class_name(model),
-            device_ids=_listed(given.get("device_ids")),
+            device_ids=cards(given.get("device_ids")),
             output_device=_text(given.get("output_device")),
             group=group_name(given.get("process_group")) or "default",
             backend=default_group()[0],
@@ -110,15 +105,16 @@ class Wrap(Probe):
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Wrap]:
         """Record the device_ids that the wrapper has settled on."""
         wrapper = call.instance if call.instance is not None else result
-        return schema.Wrap(wrapper=_wrapper(call), device_ids=_listed(contents(wrapper).get("device_ids")))
+        return schema.Wrap(wrapper=_wrapper(call), device_ids=cards(contents(wrapper).get("device_ids")))
 
 
 def _wrapper(call: Call) -> str:
     return class_name(call.instance) if call.instance is not None else str(call.target)
 
 
-def _listed(ids: Any) -> Optional[List[str]]:
-    return [describe(device_id) for device_id in ids[:_MOST]] if type(ids) in (list, tuple, range) else None
+def cards(ids: Any) -> Optional[List[Union[int, str]]]:
+    """Return device_ids as the numbers of cards; what is not a list of some kind is left out."""
+    return [card_number(describe(device_id)) for device_id in ids[:_MOST]] if type(ids) in (list, tuple, range) else None
 
 
 def _text(value: Any) -> str:

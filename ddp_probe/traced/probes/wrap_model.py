@@ -1,10 +1,10 @@
 """mmengine's Runner.wrap_model and its strategies': what it assumes, the model's devices, and the result."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from ddp_probe.shared import schema
 from ddp_probe.traced.facts.accelerator_state import accelerators, mmengine_device
-from ddp_probe.traced.facts.describe import class_name, contents, describe, describe_mapping
+from ddp_probe.traced.facts.describe import class_name, contents, describe_mapping
 from ddp_probe.traced.facts.placement import snapshot
 from ddp_probe.traced.facts.process_groups import default_group
 from ddp_probe.traced.patching import Call
@@ -56,19 +56,13 @@ class WrapModel(Probe):
         """Record what came back and where it is."""
         placement, rows = snapshot(result)
         self.session.recorder.model(placement.digest, rows)
-        return schema.WrapModel(wrapper=class_name(result), device_ids=device_ids_of(result), placement=placement)
+        return schema.WrapModel(wrapper=class_name(result), device_ids=ddp.cards(contents(result).get("device_ids")), placement=placement)
 
     def error(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
         """Record where the model is after the move that came before the failure."""
         placement, rows = snapshot(call.arguments().get("model"))
         self.session.recorder.model(placement.digest, rows)
         return schema.WrapModel(placement=placement)
-
-
-def device_ids_of(wrapper: Any) -> Optional[List[str]]:
-    """Return the device_ids that a wrapper keeps, described."""
-    ids: Any = contents(wrapper).get("device_ids")
-    return [describe(device_id) for device_id in ids] if type(ids) in (list, tuple) else None
 
 
 def _believes(runner: Any) -> Tuple[str, Optional[bool]]:

@@ -39,6 +39,10 @@ def step():
     """Stand for a phase."""
 
 
+def nothing(*_: int) -> None:
+    """Stand for what writes a line of a call."""
+
+
 def write(path: str, fate: str, microseconds: int) -> None:
     """Write until the end; record n has 7 * (n % 5) elements and peer n % 5."""
     file, on = create(path, Author(3, 8, 0, "", "host")), Switch()
@@ -47,7 +51,7 @@ def write(path: str, fate: str, microseconds: int) -> None:
     sums = Sums(file.map)
     file.before_flush = sums.put
     here, frames = Here(), Frames()
-    calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
+    calls, _ = hooks(file, on, groups, sums, here, frames, lambda *_: False, nothing, nothing)
     sources = SourceFiles()
     woven_swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1, "tensor", "src", None, "group", "async_op"], sources).put_in()
     woven_swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], sources).put_in()
