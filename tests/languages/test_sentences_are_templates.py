@@ -27,10 +27,7 @@ APART = {
     "moving/bundle/bundle_pages.py": "the pages in an archive are for whoever reads the issue, in English",
     "moving/gather/": "what hosts tell each other, in English",
     "attaching/": "what is written into the log of a run, in English",
-    "cli/install.py": "a page in English",
-    "cli/status.py": "a page in English",
     "cli/_completion_fish.py": "a script",
-    "cli/_commands.py": "the page of help, in English",
     "cli/_stdout.py": "it must be said without any import",
 }
 """Modules that may finish a sentence, and why."""
