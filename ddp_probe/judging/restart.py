@@ -15,7 +15,7 @@ _OF_CARDS = ("card-broken", "card-slowed-down", "stale-process-holds-card")
 _MANY = 3  # Attempts in a row that do not go on: more than chance.
 
 
-class Card(NamedTuple):
+class HostCard(NamedTuple):
     """One card of a host, as torch names it there."""
 
     host: str
@@ -28,7 +28,7 @@ class Advice(NamedTuple):
     helps: str  # One of RESTARTS.
     because: Text  # One sentence.
     hosts: Tuple[str, ...] = ()  # To be left out.
-    cards: Tuple[Card, ...] = ()  # The same; if there are some, their hosts can stay.
+    cards: Tuple[HostCard, ...] = ()  # The same; if there are some, their hosts can stay.
     checkpoint: str = ""  # What the next attempt goes on from.
     attempts: Tuple[str, ...] = ()  # The names of those that were compared, this one last.
 
@@ -177,9 +177,9 @@ def _elsewhere(run: Run, finding: Finding, this: Attempt) -> Advice:
     return Advice(ELSEWHERE, because)
 
 
-def _cards(run: Run, finding: Finding) -> Tuple[Card, ...]:
+def _cards(run: Run, finding: Finding) -> Tuple[HostCard, ...]:
     """Return the cards of the guilty ranks, as far as their models were on one."""
     if finding.slug not in _OF_CARDS:
         return ()
     uses = [use for use in card_use.uses(run) if use.process.rank in finding.ranks]
-    return tuple(sorted({Card(use.process.host, use.device) for use in uses}))
+    return tuple(sorted({HostCard(use.process.host, use.device) for use in uses}))

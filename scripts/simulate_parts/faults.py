@@ -24,7 +24,7 @@ class ModelOnCpu(Training):
     """Its model was never moved; the others lose it while they verify theirs (03_model_on_cpu_on_one_rank)."""
 
     fill_before = "wrap"
-    rest = 13
+    rest = 6
 
     def wrap(self) -> None:
         """Wrap a model on the CPU for a card, or wait for who does."""
@@ -43,7 +43,7 @@ class ModelOnCpu(Training):
 class Killed(Training):
     """A signal ends it in the middle of the training (12_killed_by_sigkill)."""
 
-    rest = 9
+    rest = 2
 
     def leave(self) -> None:
         """Be killed, or see a peer gone in the next step."""
@@ -57,7 +57,7 @@ class Missing(Training):
     """It was started and never came so far as to leave a file; the others wait for it in vain (10_rank_never_started)."""
 
     fill_before = "group"
-    rest = 11
+    rest = 4
     outlived_by = 1805.0
 
     def live(self) -> None:
@@ -84,7 +84,7 @@ class OtherModel(Training):
     """Its model has a layer that the others do not have (09_extra_layer_on_one_rank)."""
 
     fill_before = "wrap"
-    rest = 13
+    rest = 6
 
     def wrap(self) -> None:
         """Compare the models, and find them different."""
@@ -101,7 +101,7 @@ class EnvSkew(Training):
     """It alone has TORCH_DISTRIBUTED_DEBUG=DETAIL, and so makes a group that the others do not make (13_mixed_environment)."""
 
     fill_before = "group"
-    rest = 13
+    rest = 6
     outlived_by = 1805.0
 
     def environment(self) -> Dict[str, str]:

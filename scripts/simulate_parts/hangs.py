@@ -19,7 +19,7 @@ _DATA, _BARRIER = 51, 60  # Lines of main().
 class Hang(Training):
     """The training hangs in its last collective; which the guilty rank makes is said by the subclass."""
 
-    rest = 10
+    rest = 3
     outlived_by = 1805.0
     other_calls = 3  # Two that make groups, and the last.
     guilty_call = ALL_REDUCE

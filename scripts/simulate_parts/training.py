@@ -55,7 +55,7 @@ class Training:
     """A rank that does well; faults are subclasses."""
 
     fill_before = "leave"  # The stage that comes after the calls which fill up the file.
-    rest = 11  # Lines after them.
+    rest = 4  # Lines after them.
     outlived_by = 2.0  # How many seconds after the last meeting the launcher sees the ranks end.
     ledger: Optional[SimulatedLedger] = None
     other_calls = 3  # In the ledger: those that make and end groups.
