@@ -81,7 +81,8 @@ def test_what_is_there_is_not_sent_again(launch, roots, kept, whole_report):
 
 def _received(process, count):
     done = ended(process)
-    assert "gathered from 2 hosts: %s received, in " % ("%d bytes" % count if count < 1000 else "%.1f kB" % (count / 1000)) in done.stderr
+    said = "%d bytes" % count if count < 1024 else "%d KiB" % round(count / 1024)
+    assert "gathered from 2 hosts: %s received, in " % said in done.stderr
     return done.stdout
 
 

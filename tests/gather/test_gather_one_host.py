@@ -31,7 +31,7 @@ def test_one_host_and_the_files_of_its_run(gather, whole_run, whole_report, tmp_
     half.unlink()
     changed.write_bytes(b"x" * (size(changed) - 1))
     again = gather("--logs", "--json")
-    assert "%.1f kB received" % ((700 + size(changed)) / 1000) in again.stderr
+    assert "%d KiB received" % round((700 + size(changed)) / 1024) in again.stderr
     assert {path.relative_to(logs): path.read_bytes() for path in logs.rglob("*") if path.is_file()} == originals
 
 
