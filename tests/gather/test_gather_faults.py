@@ -149,7 +149,7 @@ def test_a_full_disk(launch, roots, kept, whole_report, clean_env, tmp_path):
             _kill(each)
         pytest.skip("This user may not mount a file system in a namespace of its own.")
     (note,) = _lacking(json.loads((tmp_path / "first").read_text()))
-    assert re.fullmatch(r"not gathered: the fold of \S+ \(rank 1\) is not kept: No space left on device, after \S+ [kM]B of \S+ [kM]B", note)
+    assert re.fullmatch(r"not gathered: the fold of \S+ \(rank 1\) is not kept: No space left on device, after \S+ [KM]iB of \S+ [KM]iB", note)
     assert "\n3\n" in done.stderr
     assert without_paths(done.stdout) == whole_report
     assert [ended(each).returncode for each in others] == [3, 1]
