@@ -1,9 +1,12 @@
 """The arm of its line in which a call stands, by the bytecode of its function."""
 
 import contextlib
+import dis
 import sys
 from types import FrameType
 from typing import Any, List
+
+import pytest
 
 from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.reading.whole_ledger import LedgerSite
@@ -43,6 +46,22 @@ def test_lines_without_arms_have_none() -> None:
     """The arms of an `if` that stand in lines of their own are known by these."""
     plain = _asked()
     assert [_in_lines(True), _in_lines(False), plain] == [0, 0, 0]
+
+
+def test_a_module_with_annotations_has_arms_too() -> None:
+    """What sets up a module's annotations is no handler: the arms of its lines are found as in a function."""
+    numbers: List[int] = []
+    program = "size: int = 1\nnumbers.append(asked() if size else asked())\n"
+    exec(compile(program, "annotated.py", "exec"), {"numbers": numbers, "asked": _asked})
+    assert numbers == [1]
+
+
+def test_bytecode_that_cannot_be_read_has_no_arms() -> None:
+    """A program may make bytecode of its own: that is no fault."""
+    code = _chosen.__code__.replace(co_names=())
+    with pytest.raises(IndexError):
+        list(dis.get_instructions(code))
+    assert LineArms().number(code, 0) == 0
 
 
 def _closed(numbers: List[int], fails: bool) -> None:

@@ -10,7 +10,11 @@ import dis
 from types import CodeType
 from typing import Dict, List, NamedTuple, Tuple
 
+from ddp_probe.shared.ours import ours
+
+_CODES = 10_000  # Functions that are kept: a program that compiles in a loop has no end of them.
 _NAMES = ("POP_JUMP_", "JUMP_IF_")
+_JUMPS = frozenset([*dis.hasjrel, *dis.hasjabs])
 _CONDITIONAL = frozenset([code for name, code in dis.opmap.items() if name.startswith(_NAMES)])
 
 
@@ -33,8 +37,17 @@ class LineArms:
         """Return the number of the arm that holds an instruction, from 1 on; 0 if its line has no arms."""
         runs = self._runs.get(id(code))
         if runs is None:
+            if len(self._kept) >= _CODES:
+                self._runs.clear()
+                self._kept.clear()
             self._kept.append(code)
-            runs = self._runs[id(code)] = _runs_in(code)
+            try:
+                runs = _runs_in(code)
+            except RecursionError:
+                raise
+            except ours(Exception):  # Bytecode that a program has made, and dis cannot read.
+                runs = []
+            self._runs[id(code)] = runs
         for run in runs:
             if run.first <= instruction < run.end:
                 return 1 + len([begins for begins in run.arms if begins <= instruction])
@@ -51,7 +64,7 @@ def _runs_in(code: CodeType) -> List[_Run]:
             jumps.append((step.offset, step.argval))
         elif step.opname == "PUSH_EXC_INFO":  # From Python 3.11 on, a handler begins with it.
             begins.add(step.offset)
-        elif step.opname.startswith("SETUP_"):  # Before that, this says where one begins.
+        elif step.opname.startswith("SETUP_") and step.opcode in _JUMPS:  # Before that, this says where one begins.
             begins.add(step.argval)
     firsts = sorted(begins)
     runs: List[_Run] = []
