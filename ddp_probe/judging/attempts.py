@@ -53,10 +53,15 @@ class Attempt(NamedTuple):
 
     @property
     def site(self) -> Optional[Site]:
-        """Return the line of the job at which it failed."""
-        evidence = self.finding.evidence if self.finding is not None else []
-        sites = [each.site for each in evidence if each.site is not None]
-        return next((site for site in sites if site.file), None)
+        """Return the line of the job at which it failed; None if only ranks that are not at fault have one."""
+        if self.finding is None:
+            return None
+        ranks = self.finding.ranks
+        others = {process.file for process in self.run.processes if ranks and process.rank not in ranks}
+        for evidence in self.finding.evidence:
+            if evidence.site is not None and evidence.site.file and evidence.file not in others:
+                return evidence.site
+        return None
 
     @property
     def place(self) -> Tuple[str, int]:

@@ -76,7 +76,12 @@ def _launch(attempt: Dict[str, Any], folder: Path, environment: Dict[str, str], 
         return
     ranks, restarts = attempt.get("ranks", 1), attempt.get("max_restarts", 0)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=%d" % ranks]
-    command += ["--max_restarts=%d" % restarts, "--master_addr=127.0.0.1", "--master_port=%d" % port, program]
+    if restarts:  # As docs/launchers/torchrun.md has it.
+        own["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+        command += ["--max_restarts=%d" % restarts, "--rdzv_backend=c10d"]
+        command += ["--rdzv_endpoint=127.0.0.1:%d" % port, program]
+    else:
+        command += ["--max_restarts=0", "--master_addr=127.0.0.1", "--master_port=%d" % port, program]
     _printed(command, folder, own)
 
 
