@@ -211,7 +211,7 @@ _SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
 
 # What the line above each block that asks `report` ends with, and what it prints of _STEPS.
 _OF_LEDGERS = {
-    "The ledgers are binary, but `report --json` has the waits from them. Which ranks are last in step after step, and what that costs": (
+    "From the binary ledgers, by `report --json`: which ranks are last in step after step, and what that costs": (
         r"ranks 2: last in 60 of 60 steps, 0\.0\d+ s of 0\.\d+ s, in forward",
     ),
     "At which line each rank waits longest": tuple(
