@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
 
     @property
     def site(self) -> Optional[Site]:
-        """Return the line of the job at which it failed; None if only ranks that are not at fault have one."""
+        """Return the line of the job at which it failed; None if no rank at fault has one."""
         if self.finding is None:
             return None
         ranks = self.finding.ranks

@@ -81,8 +81,8 @@ def test_what_is_there_is_not_sent_again(launch, roots, kept, whole_report):
 
 def _received(process, count):
     done = ended(process)
-    said = "%d bytes" % count if count < 1024 else "%d KiB" % round(count / 1024)
-    assert "gathered from 2 hosts: %s received, in " % said in done.stderr
+    received = "%d bytes" % count if count < 1024 else "%d KiB" % round(count / 1024)
+    assert "gathered from 2 hosts: %s received, in " % received in done.stderr
     return done.stdout
 
 

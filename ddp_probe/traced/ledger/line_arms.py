@@ -64,7 +64,7 @@ def _runs_in(code: CodeType) -> List[_Run]:
             jumps.append((step.offset, step.argval))
         elif step.opname == "PUSH_EXC_INFO":  # From Python 3.11 on, a handler begins with it.
             begins.add(step.offset)
-        elif step.opname.startswith("SETUP_") and step.opcode in _JUMPS:  # Before that, this says where one begins.
+        elif step.opname.startswith("SETUP_") and step.opcode in _JUMPS:  # Before that, with this.
             begins.add(step.argval)
     firsts = sorted(begins)
     runs: List[_Run] = []
