@@ -123,7 +123,7 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "ddp_probe/shared/schema.py",
         'calls: Annotated[int, _doc("How often the job has made this call.")] = 0',
         "calls: int = 0",
-        'ddp_probe/shared/schema.py: the field calls of Coverage has no meaning. Write it as calls: Annotated[…, _doc("…")].',
+        'ddp_probe/shared/schema.py: the field calls of WatchedTarget has no meaning. Write it as calls: Annotated[…, _doc("…")].',
     ),
     "event without a docstring": (
         "ddp_probe/shared/schema.py",
