@@ -4,7 +4,7 @@ import contextlib
 import dis
 import sys
 from types import FrameType
-from typing import Any, List
+from typing import Any, Callable, List, Tuple
 
 import pytest
 
@@ -46,6 +46,32 @@ def test_lines_without_arms_have_none() -> None:
     """The arms of an `if` that stand in lines of their own are known by these."""
     plain = _asked()
     assert [_in_lines(True), _in_lines(False), plain] == [0, 0, 0]
+
+
+def _plain_and_conditional(first: bool, ask: Callable[[int], Tuple[int, int]]) -> List[Tuple[int, int]]:
+    answers = [ask(0)]
+    if first:
+        answers.append(ask(1))
+    answers.append(ask(2) if first else ask(3))
+    return answers
+
+
+def test_a_function_is_read_for_a_line_with_arms_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read the instructions of a long function takes milliseconds: a line without a condition spares them."""
+    arms, real = LineArms(), dis.get_instructions
+    codes: List[Any] = []
+
+    def read(code: Any) -> Any:
+        codes.append(code)
+        return real(code)
+
+    def ask(_: int) -> Tuple[int, int]:
+        frame = sys._getframe(1)
+        return arms.number(frame.f_code, frame.f_lasti), len(codes)
+
+    monkeypatch.setattr(dis, "get_instructions", read)
+    assert _plain_and_conditional(True, ask) == [(0, 0), (0, 0), (1, 1)]
+    assert _plain_and_conditional(False, ask) == [(0, 1), (2, 1)]
 
 
 def test_a_module_with_annotations_has_arms_too() -> None:

@@ -1,9 +1,9 @@
 """Which arm of its line a call stands in: a conditional expression has both in one line.
 
 Ranks that take other arms of one line make their calls at the same line. The arms are found in the bytecode:
-a jump under a condition begins a new one. The bytecode of a function is looked at once, when a line of it is
-first met. A `finally` is compiled once for each way into it: each copy is counted by itself, so that all have
-the same numbers.
+a jump under a condition begins a new one. A line without such a jump is known by its bytes. The instructions of
+a function are read once, when a line of it that has one is first met. A `finally` is compiled once for each way
+into it: each copy is counted by itself, so that all have the same numbers.
 """
 
 import dis
@@ -37,16 +37,18 @@ class LineArms:
         """Return the number of the arm that holds an instruction, from 1 on; 0 if its line has no arms."""
         runs = self._runs.get(id(code))
         if runs is None:
-            if len(self._kept) >= _CODES:
-                self._runs.clear()
-                self._kept.clear()
-            self._kept.append(code)
             try:
-                runs = _runs_in(code)
+                runs = _runs_in(code) if _is_conditional(code, instruction) else None
             except RecursionError:
                 raise
             except ours(Exception):  # Bytecode that a program has made, and dis cannot read.
                 runs = []
+            if runs is None:
+                return 0
+            if len(self._kept) >= _CODES:
+                self._runs.clear()
+                self._kept.clear()
+            self._kept.append(code)
             self._runs[id(code)] = runs
         for run in runs:
             if run.first <= instruction < run.end:
@@ -54,9 +56,18 @@ class LineArms:
         return 0
 
 
+def _is_conditional(code: CodeType, instruction: int) -> bool:
+    """Tell whether the line that holds an instruction jumps under a condition."""
+    first, end = 0, len(code.co_code)
+    for offset, _ in dis.findlinestarts(code):
+        if offset > instruction:
+            end = offset
+            break
+        first = offset
+    return not _CONDITIONAL.isdisjoint(code.co_code[first:end:2])
+
+
 def _runs_in(code: CodeType) -> List[_Run]:
-    if not _CONDITIONAL.intersection(code.co_code[::2]):
-        return []
     jumps: List[Tuple[int, int]] = []
     begins = {first for first, _ in dis.findlinestarts(code)}
     for step in dis.get_instructions(code):
@@ -64,7 +75,7 @@ def _runs_in(code: CodeType) -> List[_Run]:
             jumps.append((step.offset, step.argval))
         elif step.opname == "PUSH_EXC_INFO":  # From Python 3.11 on, a handler begins with it.
             begins.add(step.offset)
-        elif step.opname.startswith("SETUP_") and step.opcode in _JUMPS:  # Before that, with this.
+        elif step.opname.startswith("SETUP_") and step.opcode in _JUMPS:  # Up to 3.10 this names the handler.
             begins.add(step.argval)
     firsts = sorted(begins)
     runs: List[_Run] = []
