@@ -181,9 +181,14 @@ def decode(line: bytes) -> Decoded:
         event = _KNOWN.decode(line)
     except UNREADABLE:
         return _other(line)
-    if isinstance(event, _NAMES_CARDS) and event.device_ids:
-        event.device_ids = [card_number(str(card)) for card in event.device_ids]  # Version 0.1.0 wrote texts.
+    _number_cards(event)
     return Decoded(event)
+
+
+def _number_cards(event: schema.Event) -> None:
+    """Make numbers of the card names that version 0.1.0 wrote."""
+    if isinstance(event, _NAMES_CARDS) and event.device_ids:
+        event.device_ids = [card_number(str(card)) for card in event.device_ids]
 
 
 def _other(line: bytes) -> Decoded:
@@ -211,4 +216,6 @@ def _lenient(fields: Dict[str, Any]) -> Decoded:
             fitting[name] = getattr(msgspec.convert({"event": fields["event"], name: fields[name]}, kind), name)
         except (msgspec.MsgspecError, RecursionError):
             continue
-    return Decoded(kind(**fitting))
+    event = kind(**fitting)
+    _number_cards(event)
+    return Decoded(event)
