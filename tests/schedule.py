@@ -2,13 +2,11 @@
 
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
-with --all; several tests over the same cases name them with ``of``, and draw the same. With ``divided`` one stack has the drawn ones
-in a run of the whole suite and the other one all the others, so that the two have every case. What carries ``pytest.mark.nightly`` runs
-with --all alone.
+with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
 
-The tests that launch jobs take turns: a run of the whole suite has half of them, drawn by the seed, and the other stack has the other half with the
-same seed. .ci/run gives one seed to both, so that every one runs on one of the two. The rooms of the promises are in each run; of their sweeps the
-stacks divide the cases that are drawn. A run of chosen tests, and one with --all, has all of them.
+In a run of the whole suite tests take turns, drawn by the seed. Of those that launch jobs each stack has a quarter, another one with the same seed;
+of those that only read logs each stack has the half that the other one does not. The rooms of the promises are in each run, and the stacks divide
+what is drawn of their sweeps. .ci/run gives one seed to both stacks. A run of chosen tests, and one with --all, has all of them.
 """
 
 import os
@@ -28,11 +26,11 @@ _TESTS = Path(__file__).resolve().parent
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that read logs, and those that launch jobs.
-_READING = ("bundle", "cli", "diagnose", "html", "read", "report")
+_READING = tuple("bundle checkpoints cli diagnose doctor gather html languages pages pipelines read report rules standing trace watch".split())
 LAUNCHING = tuple("advice remedies jobs packaging contract runs install activation accelerator record probes patching new".split())
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
 _DIVIDED = (*LAUNCHING, "hangs", "ledger")
-# The promises, what keeps them, and the programs of the recordings; of what is drawn of these, each stack has its half.
+# The promises, what keeps them, and the programs of the recordings.
 _EACH_RUN = ("contract", "patching", "record", "jobs")
 
 
@@ -51,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nightly: runs with --all alone")
     config.addinivalue_line("markers", "slow: --quick leaves it out, as it does the rooms that launch jobs")
     config.addinivalue_line(
-        "markers", "sample(n, of=name, few=m, divided=True): a random n of the cases runs, the same in all tests with one `of`; all with --all"
+        "markers", "sample(n, of=name, few=m): a random n of the cases runs, m with --quick, the same ones in all tests with one `of`; all with --all"
     )
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
@@ -86,7 +84,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--all"):
         return "sweeps: whole"
     drawn = "sweeps: a random share; again with --seed %d, whole with --all" % seed()
-    turns = "launches: half of them; the other half on the other stack with the same seed, or with --all"
+    turns = "turns: a quarter of what launches jobs, half of what reads logs; the other stack has another part with the same seed"
     return "%s\n%s" % (drawn, turns) if os.environ[_TURNS] else drawn
 
 
@@ -103,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
     if not config.getoption("--all"):
         asked = [item for item in items if item.nodeid in config.args]  # By their whole names, as again.py does.
         kept = [item for item in kept if not item.get_closest_marker("nightly")]
-        kept = [*asked, *_without(kept, [*asked, *_not_drawn(kept, quick, turns)])]
+        kept = [*asked, *_without(kept, [*asked, *_not_drawn(kept, quick)])]
     if quick:
         kept = [item for item in kept if not _launches(item)]
     elif turns:
@@ -151,14 +149,30 @@ def _launches(item: Any) -> bool:
 
 
 def _has_its_turn(item: Any) -> bool:
-    """Tell whether this run has a test that launches jobs; one of a stack alone is in each run, and those that share a launch are in the same run."""
-    if not _launches(item) or _room(item.nodeid) in _EACH_RUN or item.get_closest_marker("skipif"):
-        return True
-    together = item.nodeid.partition("::")[0] if _shares(item) else item.nodeid
-    return random.Random("%d turn %s" % (seed(), together)).randrange(2) == stack()
+    """Tell whether this run has a test; those that share a launch or a case are in the same run."""
+    sample: Any = item.get_closest_marker("sample")
+    name = item.nodeid
+    if _shares(item):
+        name = name.partition("::")[0]
+    elif sample is not None and "of" in sample.kwargs:
+        name = sample.kwargs["of"] + _id(item)
+    parts = _parts(item, sample is not None)
+    return parts == 1 or random.Random("%d turn %s" % (seed(), name)).randrange(parts) == stack()
 
 
-def _not_drawn(items: List[pytest.Item], quick: bool, turns: bool = False) -> List[pytest.Item]:
+def _parts(item: Any, is_sweep: bool) -> int:
+    """Return into how many parts the tests like this one are divided, of which each stack has one."""
+    room = _room(item.nodeid)
+    if room in _EACH_RUN:
+        return 2 if is_sweep else 1
+    if item.get_closest_marker("skipif"):  # One stack alone can show it.
+        return 1
+    if _launches(item):
+        return 4
+    return 2 if room in _READING else 1
+
+
+def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:
     sweeps: Dict[str, List[Any]] = {}
     for item in items:
         marker: Any = item.get_closest_marker("sample")
@@ -166,17 +180,12 @@ def _not_drawn(items: List[pytest.Item], quick: bool, turns: bool = False) -> Li
             sweeps.setdefault(marker.kwargs.get("of", item.nodeid.partition("[")[0]), []).append(item)
     dropped: List[pytest.Item] = []
     for name, cases in sorted(sweeps.items()):
-        marker, room = cases[0].get_closest_marker("sample"), _room(cases[0].nodeid)
+        marker = cases[0].get_closest_marker("sample")
         ids = sorted({_id(case) for case in cases})
-        divided = turns and "divided" in marker.kwargs
-        # Of what only reads logs, Python 3.8 has as few as --quick does.
-        thin = not divided and (quick or (room in _READING and sys.version_info < (3, 11)))
-        wanted = marker.kwargs.get("few", -(-marker.args[0] // 3)) if thin else marker.args[0]
+        wanted = marker.args[0] if marker.args else len(ids)
+        if quick:
+            wanted = marker.kwargs.get("few", -(-wanted // 3))
         drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), wanted))
-        if divided and not stack():
-            drawn = sorted(set(ids) - set(drawn))
-        if turns and len(drawn) > 1 and room in _EACH_RUN:
-            drawn = drawn[(seed() + stack()) % 2 :: 2]
         dropped += [case for case in cases if _id(case) not in drawn]
     return dropped
 

@@ -57,25 +57,23 @@ def test_quick_draws_a_third() -> None:
     assert len(_drawn(_sweep("test_a", 7, 40), quick=True)) == 3
 
 
-@pytest.mark.parametrize(("version", "expected"), [((3, 8), 3), ((3, 11), 7)])
-def test_what_reads_logs_is_drawn_thinner_on_the_old_stack(monkeypatch: pytest.MonkeyPatch, version: Any, expected: int) -> None:
-    """On Python 3.8 a room that reads logs draws a third of its share, and a room that launches jobs all of it."""
-    monkeypatch.setattr(schedule.sys, "version_info", version)
-    assert len(_drawn(_sweep("test_a", 7, 40, room="tests/diagnose/test_x.py::"))) == expected
-    assert len(_drawn(_sweep("test_a", 7, 40))) == 7
+def test_quick_draws_as_many_as_the_sweep_says() -> None:
+    """A sweep without a share runs whole, and with --quick as many as its `few`."""
+    cases = [Case("%stest_a[%d]" % (ROOM, number), pytest.mark.sample(few=5).mark) for number in range(40)]
+    assert list(map(len, (_drawn(cases), _drawn(cases, quick=True)))) == [40, 5]
 
 
 class Launch:
     """As much of a test that may launch jobs as is asked for when turns are drawn."""
 
-    def __init__(self, nodeid: str, scope: str = "function", mark: str = "") -> None:
+    def __init__(self, nodeid: str, scope: str = "function", mark: str = "", **named: str) -> None:
         self.nodeid = nodeid
-        self._mark = mark
+        self._marks = {mark: SimpleNamespace(args=(), kwargs=named)}
         self._fixtureinfo = SimpleNamespace(name2fixturedefs={"launched": [SimpleNamespace(scope=scope, argname="launched")]})
 
     def get_closest_marker(self, name: str) -> Any:
-        """Return something true for the mark it has."""
-        return name == self._mark or None
+        """Return its mark, if it has that one."""
+        return self._marks.get(name)
 
 
 def _turns(monkeypatch: pytest.MonkeyPatch, version: Any, tests: List[Launch]) -> List[str]:
@@ -83,41 +81,35 @@ def _turns(monkeypatch: pytest.MonkeyPatch, version: Any, tests: List[Launch]) -
     return [test.nodeid for test in tests if schedule._has_its_turn(test)]
 
 
-def test_what_launches_jobs_is_in_the_run_of_one_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 400 launches in a room or marked as slow, one stack has 150 to 250 and the other one exactly the others."""
+def _both_stacks(monkeypatch: pytest.MonkeyPatch, tests: List[Launch]) -> List[List[str]]:
+    return [_turns(monkeypatch, version, tests) for version in ((3, 11), (3, 8))]
+
+
+def test_each_stack_has_another_quarter_of_what_launches_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 400 launches in a room or marked as slow, each stack has 70 to 130 of its own."""
     tests = [Launch("tests/runs/test_x.py::test_%d" % number) for number in range(200)]
     tests += [Launch("tests/read/test_y.py::test_%d" % number, mark="slow") for number in range(200)]
-    new, legacy = (_turns(monkeypatch, version, tests) for version in ((3, 11), (3, 8)))
-    assert 150 <= len(new) <= 250
+    new, legacy = _both_stacks(monkeypatch, tests)
+    assert all(70 <= len(names) <= 130 for names in (new, legacy))
+    assert set(new).isdisjoint(legacy)
+
+
+@pytest.mark.parametrize(("room", "mark"), [("read", ""), ("contract", "sample")])
+def test_the_stacks_divide_what_reads_and_the_sweeps_of_a_promise(monkeypatch: pytest.MonkeyPatch, room: str, mark: str) -> None:
+    """Of 200 tests one stack has 75 to 125, and the other one exactly the others."""
+    tests = [Launch("tests/%s/test_x.py::test[%d]" % (room, number), mark=mark) for number in range(200)]
+    new, legacy = _both_stacks(monkeypatch, tests)
+    assert 75 <= len(new) <= 125
     assert sorted([*new, *legacy]) == sorted(test.nodeid for test in tests)
 
 
-def _of_both_stacks(monkeypatch: pytest.MonkeyPatch, cases: List[Any]) -> List[List[str]]:
-    """Return which cases a run of the whole suite has on the old stack, and which on the new one."""
-    both = []
-    for version in ((3, 8), (3, 11)):
-        monkeypatch.setattr(schedule.sys, "version_info", version)
-        gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
-        both.append([case.nodeid for case in cases if case.nodeid not in gone])
-    return both
-
-
-def test_the_stacks_divide_what_is_drawn_of_a_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of seven drawn cases in a room of each run one stack has three and the other one the other four; a single one is on both."""
-    for test, share, shares in (("test_a", 7, [3, 4]), ("test_b", 1, [1, 1])):
-        cases = _sweep(test, share, 40)
-        both = _of_both_stacks(monkeypatch, cases)
-        assert sorted(map(len, both)) == shares
-        assert {*both[0], *both[1]} == set(_drawn(cases))
-
-
-def test_the_stacks_have_every_case_of_what_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of forty cases one stack has the thirty that are drawn and the other one the other ten; a run of chosen tests draws as ever."""
-    cases = _sweep("test_a", 30, 40, room="tests/diagnose/test_x.py::", of="recordings", divided="")
-    both = _of_both_stacks(monkeypatch, cases)
-    assert list(map(len, both)) == [10, 30]
-    assert sorted(both[0] + both[1]) == sorted(case.nodeid for case in cases)
-    assert len(_drawn(cases, quick=True)) == 10
+def test_tests_over_one_list_have_their_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tests that read the same recordings have the same ones in a run."""
+    names = ("test_a", "test_b")
+    tests = [Launch("tests/read/%s.py::%s[%d]" % (name, name, number), mark="sample", of="jobs") for name in names for number in range(50)]
+    drawn = _turns(monkeypatch, (3, 11), tests)
+    assert 0 < len(drawn) < 100
+    assert _numbers(drawn, "test_a") == _numbers(drawn, "test_b")
 
 
 def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +121,11 @@ def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Promises, tests that launch nothing, and tests that one stack alone can pass do not wait for a turn."""
+    """Promises, tests of the traced side that launch nothing, and tests that one stack alone can pass do not wait for a turn."""
     tests = [Launch("tests/contract/test_x.py::test_%d" % number) for number in range(50)]
-    tests += [Launch("tests/read/test_y.py::test_%d" % number) for number in range(50)]
+    tests += [Launch("tests/ledger/test_y.py::test_%d" % number) for number in range(50)]
     tests += [Launch("tests/runs/test_z.py::test_%d" % number, mark="skipif") for number in range(50)]
-    assert len(_turns(monkeypatch, (3, 11), tests)) == len(_turns(monkeypatch, (3, 8), tests)) == 150
+    assert list(map(len, _both_stacks(monkeypatch, tests))) == [150, 150]
 
 
 @pytest.mark.parametrize(

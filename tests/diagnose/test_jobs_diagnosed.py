@@ -32,7 +32,7 @@ def _recorded() -> Iterator[Tuple[str, Job]]:
 _EACH = pytest.mark.parametrize(("stack", "job"), list(_recorded()), ids=lambda value: value if isinstance(value, str) else label(value))
 
 
-@pytest.mark.sample(120, of="recorded jobs", few=20, divided=True)
+@pytest.mark.sample(of="recorded jobs", few=20)
 @_EACH
 def test_names_the_cause(stack: str, job: Job, tmp_path: Path) -> None:
     """The report over a job's files names its cause and its ranks, and nothing else; what the probe does not see yet is not guessed."""
@@ -58,7 +58,7 @@ def test_names_both_ranks_without_the_source(stack: str, name: str) -> None:
     assert len({(item.site.file, item.site.line) for item in finding.evidence if item.site is not None}) == 2
 
 
-@pytest.mark.sample(120, of="recorded jobs", few=20, divided=True)
+@pytest.mark.sample(of="recorded jobs", few=20)
 @_EACH
 def test_the_plain_log_is_never_clear_and_never_wrong(stack: str, job: Job) -> None:
     """What a job printed, read without the probe's files, names a cause of the right group or is undecided; a healthy one is undecided."""
@@ -72,7 +72,7 @@ def test_the_plain_log_is_never_clear_and_never_wrong(stack: str, job: Job) -> N
     assert all(finding.confidence == "low" for finding in diagnosis.findings)
 
 
-@pytest.mark.sample(120, of="recorded jobs", few=20, divided=True)
+@pytest.mark.sample(of="recorded jobs", few=20)
 @_EACH
 def test_the_run_says_at_least_what_its_output_says(stack: str, job: Job, lacks: Callable[..., List[str]]) -> None:
     """What a plain log of the output finds, the files of the same job find as well: a cause of that group, ranks and a line."""

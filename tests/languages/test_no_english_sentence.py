@@ -46,7 +46,7 @@ def test_the_pages_of_a_rules_examples(slug: str) -> None:
     }
 
 
-@pytest.mark.sample(120, of="recorded pages", few=20, divided=True)
+@pytest.mark.sample(of="recorded pages", few=20)
 @pytest.mark.parametrize("job", JOBS)
 def test_the_page_of_a_recorded_job(job: str) -> None:
     """What is said of a recorded run is Chinese, but for quotations."""
