@@ -18,6 +18,7 @@ from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided, explained
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.judging.survived_failures import note_survived
 from ddp_probe.judging.waiting import of_others
+from ddp_probe.reading import job_source
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import settings
 from ddp_probe.shared.ledger_schema import SUFFIX
@@ -59,6 +60,11 @@ class Diagnosis(NamedTuple):
 
 def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     """Ask the rules, all of them unless some are given."""
+    with job_source.relative_to(job_source.working_folder(run)):
+        return _judge(run, chosen)
+
+
+def _judge(run: Run, chosen: Sequence[Any]) -> Diagnosis:
     asked = chosen or modules()
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
     answers = list(chain.from_iterable(_ask(module, run) for module in asked))

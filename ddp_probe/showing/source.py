@@ -94,9 +94,8 @@ def changed(source: Source, say: Language = ENGLISH) -> str:
 
 
 def absolute(path: str, run: Run) -> str:
-    """Return the path of a file of the job: up to Python 3.8, frames of a script started by a relative path have that path."""
-    started = next((process.started.cwd for process in run.processes if process.started.cwd), "")
-    return path if os.path.isabs(path) else os.path.join(started, path)
+    """Return the path of a file of the job, which a frame may have as a relative one."""
+    return os.path.join(job_source.working_folder(run), path)
 
 
 def _began(run: Run) -> float:

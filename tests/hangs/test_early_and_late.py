@@ -62,8 +62,8 @@ _LATE: Dict[str, Truth] = {
     "all_fail": _of("own-exception", ranks=(0, 1)),
     "sleeps": _of("rank-missing-from-collective"),
     "dataset_sleeps": _of("rank-missing-from-collective"),
-    "main_barrier": _of("rank-missing-from-collective", ranks=(0, 1)),
-    "swallowed_batch": _of("rank-missing-from-collective", ranks=(0, 1)),
+    "main_barrier": _of("rank-missing-from-collective", ranks=(0,)),
+    "swallowed_batch": _of("rank-missing-from-collective"),
     "uneven": _of("rank-missing-from-collective"),
     "size": _of("collectives-differ", ranks=(0, 1)),
 }

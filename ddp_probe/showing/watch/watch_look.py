@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 import msgspec
 
-from ddp_probe.reading import glance, log_lines, rank_stacks
+from ddp_probe.reading import glance, job_source, log_lines, rank_stacks
 from ddp_probe.reading.find import written
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.whole_ledger import Header, LedgerSite
@@ -211,7 +211,8 @@ class LiveView:
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
         few = len(chosen) <= _FEW
         kept = {position.rank: self._glimpses.kept(headers[position.rank][0], few) for position in chosen}
-        out = outliers.reasons(chosen, kept, absent)
+        with job_source.relative_to(_working_folder(headers)):
+            out = outliers.reasons(chosen, kept, absent)
         out = {rank: joined([why, _held(*headers[rank])], by="") if rank in headers else why for rank, why in out.items()}
         standing_out = [position for position in chosen if position.rank in out]
         nearer = {position.rank: _nearer(position, *headers[position.rank]) for position in standing_out}
@@ -287,6 +288,13 @@ def _held(path: str, head: Header) -> str:
     seen = rank_stacks.silent(watched_files.log_of(path))
     is_new = seen is not None and not seen.paused and seen.mono_ns > head.moved_ns
     return say(": no Python code runs in it, native code holds the GIL") if is_new else ""
+
+
+def _working_folder(headers: Dict[int, Tuple[str, Header]]) -> str:
+    """Return where the job runs, as the first rank here has written it; empty if none has."""
+    for path, _ in headers.values():
+        return str(log_lines.first(watched_files.log_of(path)).get("cwd", ""))
+    return ""
 
 
 def _last_written(folders: List[str]) -> float:
