@@ -11,13 +11,12 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import Group, Phase, Record
-from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
+from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.item_order import first_mixed_calls
-from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.standing.stalls import BACKWARD, CALLS_ABOUT_GROUPS, FORWARD
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, command, counted, listed, named
 
-_ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = say(
     "Read the run where the job's source is as it ran, or make a bundle there: {bundle}. If the two lines are the arms of one "
     "'if', nothing is wrong.",
@@ -131,7 +130,7 @@ def _same_call(one: Record, other: Record) -> bool:
 
 
 def _counts(record: Record) -> bool:
-    return not record.in_side_thread and record.op not in _ABOUT_GROUPS
+    return not record.in_side_thread and record.op not in CALLS_ABOUT_GROUPS
 
 
 def _tried(standings: Standings, record: Record) -> bool:
