@@ -28,7 +28,7 @@ RULE = Rule(
     severity=WARNING,
 )
 
-_LEAST_LOST = 500_000  # Microseconds that the others wait in the whole run; less is not worth a change.
+_LEAST_LOST = 100_000  # Microseconds that the others wait in the whole run; less is not worth a change.
 _REMEDIES = {
     "dataloader": say(
         "Find out why data comes late there: compare the disk or the network path of the data set, num_workers, and the load of the CPU "
