@@ -11,13 +11,14 @@ from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, s
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import Group, Phase, Record
-from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
+from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.standing.item_order import first_mixed_calls
-from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.standing.sequence import compared_ranks
+from ddp_probe.standing.stalls import BACKWARD, CALLS_ABOUT_GROUPS, FORWARD
+from ddp_probe.standing.thread_calls import calls_at_once
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, command, counted, listed, named
 
-_ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 _NEXT_SOURCE = say(
     "Read the run where the job's source is as it ran, or make a bundle there: {bundle}. If the two lines are the arms of one "
     "'if', nothing is wrong.",
@@ -37,6 +38,11 @@ _NEXT_VALUES = say(
     "is compared, or decide on one rank and broadcast the decision. If each rank gives the value that it has "
     "chosen, as for a maximum, nothing is wrong."
 )
+_NEXT_THREADS = say(
+    "Give each thread a group of its own, made on all ranks in one order before the threads start "
+    "(torch.distributed.new_group()), or make these calls in the main thread, once the threads have ended."
+)
+_MOST_RANKS = 8  # Whose ledgers are read again for calls of threads.
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
 
 
@@ -98,7 +104,7 @@ def disagreements(run: Run) -> Iterator[Undecided]:
 
 def disagreement(standings: Standings) -> Optional[Undecided]:
     """Return the strongest evidence that ranks which have all ended well did not do the same; None if there is none."""
-    for ask in (_raised, _unequal, _inside, _phases, _steps, _lines):
+    for ask in (_raised, _unequal, _inside, _phases, _steps, _lines, _threads):
         undecided = ask(standings)
         if undecided is not None:
             return undecided
@@ -131,7 +137,7 @@ def _same_call(one: Record, other: Record) -> bool:
 
 
 def _counts(record: Record) -> bool:
-    return not record.in_side_thread and record.op not in _ABOUT_GROUPS
+    return not record.in_side_thread and record.op not in CALLS_ABOUT_GROUPS
 
 
 def _tried(standings: Standings, record: Record) -> bool:
@@ -287,6 +293,21 @@ def _lines(standings: Standings) -> Optional[Undecided]:
         number=mixed.number,
     )
     return Undecided("calls-out-of-step", because, next=_NEXT_SOURCE)
+
+
+def _threads(standings: Standings) -> Optional[Undecided]:
+    """Tell of threads of a rank that were in collectives of one group at once: nothing orders them."""
+    for rank in compared_ranks(standings)[:_MOST_RANKS]:
+        calls = calls_at_once(standings.ranks[rank].records())
+        if calls is not None:
+            template = (
+                "Two threads of rank {rank} were in calls of one group at once, {first} and {second}: which "
+                "of them comes first is chance, and on another rank it may be the other."
+            )
+            first, second = (_described_call(call) for call in calls)
+            because = say(template, rank=rank, first=first, second=second)
+            return Undecided("calls-out-of-step", because, next=_NEXT_THREADS)
+    return None
 
 
 def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from ddp_probe.judging.exit_calls import by_exit_call
 from ddp_probe.judging.facts import fact
+from ddp_probe.judging.open_wraps import open_wrap, record_of
 from ddp_probe.judging.waiting import TIMED_OUT, starting, waited
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.failures import PEER_GONE
@@ -20,7 +21,7 @@ from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.shared.own_code import task, waits_for_its_processes
 from ddp_probe.standing import rank_standing
 from ddp_probe.standing.rank_standing import LedgerStanding, Left, StandingsOf
-from ddp_probe.standing.stalls import PASSES
+from ddp_probe.standing.stalls import PASSES, WRAP
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, clock, counted, named, place, quoted, within
 
@@ -136,6 +137,7 @@ class Standing(LedgerStanding):
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
         phase = rank_standing.open_phase(ledger) or (_ended_phase(ledger) if waited_out or lost else None)
+        phase = phase or open_wrap(process, ledger, gave_up=waited_out or lost)
         rank = process.rank if process.rank is not None else -1
         super().__init__(rank, ledger, process.offset, rank_standing.inside(ledger, waited_out or lost or joining), phase)
         self.process = process
@@ -155,7 +157,11 @@ class Standing(LedgerStanding):
 
     def sequence(self) -> List[Record]:
         """Return the calls and the passes that the ledger holds, read again."""
-        return self.process.whole_ledger().sequence
+        sequence = self.process.whole_ledger().sequence
+        if self.phase is not None and self.phase.name == WRAP:
+            groups = [calls.group for calls in self.ledger.groups.values()]
+            return [*sequence, record_of(self.phase, sequence, groups)]
+        return sequence
 
     def _until(self, run: Run) -> float:
         until = run.stands_until(self.process)
@@ -333,6 +339,7 @@ _SPOKEN = {
     "checkpoint": say("saving a checkpoint"),
     "save": say("torch.save"),
     "load": say("torch.load"),
+    WRAP: say("the wrap of a model"),
 }
 
 

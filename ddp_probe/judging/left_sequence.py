@@ -43,6 +43,10 @@ _BY_RANK = (
 )
 _CALLED = "Let all ranks come to the same calls behind line {line}: a hook, a cache or a decorator there answers on some of them alone."
 _ORDER = "Let all ranks make these passes in one order, that{first} and that{second}: decide on one rank and broadcast the decision."
+_NEW_GROUP = (
+    "Let all ranks call new_group, also those that are not in the group, before line {line} tells them "
+    "apart: outside the group it returns an object that a rank need not use."
+)
 _MODEL = "Let all ranks pass the same model forward{at}: decide on one rank, and broadcast the decision."
 _THREAD = say("Read what the function in the thread raised: call result() on its future, which raises it here, and let it end the rank.")
 _HELD_BACK = "Let all ranks hold their gradients back in the same steps: decide{where} by what all ranks count alike, such as the step."
@@ -109,7 +113,8 @@ def _before_the_ring(left: SequenceParting) -> Text:
         template = (
             "For as many forwards, one of {who} has made {passes} fewer than another: they parted before the entries that the ledgers still hold."
         )
-        return say(template, who=named(left.ranks), passes=passes)
+        fewer = say(template, who=named(left.ranks), passes=passes)
+        return joined([fewer, _passes_at(left)])
     template = (
         "{who:capital} {who:has|have} made {passes} more than {others} for as many forwards: they parted before the entries "
         "that the ledgers still hold."
@@ -119,7 +124,16 @@ def _before_the_ring(left: SequenceParting) -> Text:
             "{who:capital} {who:has|have} made {passes} fewer than {others} for as many forwards: they parted before the "
             "entries that the ledgers still hold."
         )
-    return say(template, who=named(left.ranks), passes=passes, others=named(left.others))
+    fewer = say(template, who=named(left.ranks), passes=passes, others=named(left.others))
+    return joined([fewer, _passes_at(left)])
+
+
+def _passes_at(left: SequenceParting) -> str:
+    """Say at which line the backward passes are made, if it is one."""
+    site = as_site(left.passes_at)
+    if site is None:
+        return ""
+    return say("All the backward passes that they hold are made at {where}.", where=place(site))
 
 
 def _departed(left: SequenceParting) -> Text:
@@ -207,7 +221,7 @@ def spoken_entry(entry: Optional[SequenceEntry]) -> Text:
     if entry.ends_loader:
         return say("the end of the DataLoader{at}", at=where)
     name = say("batch") if entry.op == LOADER else spoken_name(entry.op)
-    if not entry.is_pass or entry.number:
+    if entry.number:
         name = say("{entry} number {number}", entry=name, number=entry.number)
     if entry.is_held_back:
         return say("{entry} under no_sync(){at}", entry=name, at=where)
@@ -310,6 +324,9 @@ def _change_of_statement(left: SequenceParting) -> Change:
     in_line = say(" in line {line}", line=line) if line else ""
     if left.holds_back:
         return [say(_HELD_BACK, where=in_line)]
+    makes_group = any(entry is not None and entry.op == "new_group" for entry in (left.made, left.usual))
+    if left.hint == "rank" and line and makes_group:
+        return [say(_NEW_GROUP, line=line)]
     if left.hint == "rank" and line:
         return [say(_BY_RANK, line=line)]
     edits = decided_together.edits(statement) if statement is not None and left.hint != EXCEPTION else []

@@ -23,7 +23,7 @@ from ddp_probe.standing.arms import rank_branch
 from ddp_probe.standing.deciding import Deciding
 from ddp_probe.standing.sequence import SequenceParting
 from ddp_probe.standing.splits import ALONE, MISSING, Split, record
-from ddp_probe.standing.stalls import PASSES
+from ddp_probe.standing.stalls import CALLS_ABOUT_GROUPS, PASSES
 from ddp_probe.wording.text import Text, about, joined, say
 from ddp_probe.wording.words import at, clock, counted, listed, named, quoted
 
@@ -106,6 +106,9 @@ def _behind(run: Run, parting: Split) -> str:
         return say(", after {passes}", passes=say(_PASSES[parting.what], count=passes.pop()))
     if parting.group is None or parting.what or not parting.there:
         return ""
+    inside = standings_of(run).ranks[parting.here[0]].inside
+    if inside is not None and inside.op in CALLS_ABOUT_GROUPS:
+        return ""  # These are not counted with the collectives of the group.
     counts = [standings_of(run).ranks[rank].count(parting.group.id) for rank in parting.there]
     low, high = parting.number - max(counts), parting.number - min(counts)
     if low == high:

@@ -19,6 +19,8 @@ TIMED_OUT = Expression(
     r"|(?<![NR])(?:%s|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout" % COMMUNICATION
 )
 
+_NEW_GROUP = Expression(r"Timed out initializing process group in store based barrier on rank\b")
+"""What new_group raises, in old versions of torch, if a rank does not call it."""
 _UNREACHED = Expression(r"[Cc]onnect[^\n]{0,200}(?:refused|timed out)")
 
 
@@ -29,7 +31,9 @@ def of_others(failure: Failed) -> bool:
 
 def waited(failure: Failed) -> bool:
     """Tell whether a rank that had joined the group stopped waiting for another."""
-    return failure.process is not None and joined(failure.process) and not starting(failure) and TIMED_OUT.search(failure.text) is not None
+    if failure.process is None or not joined(failure.process) or starting(failure):
+        return False
+    return TIMED_OUT.search(failure.text) is not None or _NEW_GROUP.search(failure.text) is not None
 
 
 def starting(failure: Failed) -> bool:

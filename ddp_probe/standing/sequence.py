@@ -10,12 +10,12 @@ from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, NamedT
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.alignment import MOST_RANKS
-from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
-from ddp_probe.standing.deciding import Deciding, KnownLoops, deciding
+from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.standing.deciding import Deciding, KnownLoops, Statement, deciding
 from ddp_probe.standing.held_back import no_sync_condition
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 from ddp_probe.standing.source_trees import SourceTrees
-from ddp_probe.standing.stalls import BACKWARD, FORWARD
+from ddp_probe.standing.stalls import BACKWARD, CALLS_ABOUT_GROUPS, FORWARD
 from ddp_probe.standing.stopped_loops import stopped_loop
 from ddp_probe.standing.thread_calls import thread_calls, unread
 
@@ -25,7 +25,6 @@ _MOST_SKIPPED = 64  # Entries of a side that are passed over to find where both 
 _ALIKE = 6  # This many entries must be alike there, or all that follow on one side.
 _MOST_IN_A_STEP = 8  # Ranks of a run without any failure whose passes are compared: it takes a tenth of a second for each.
 _LONGEST = 128  # Entries of the past that are compared.
-_ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 
 Way = Tuple[LedgerSite, ...]
 Members = Mapping[str, AbstractSet[int]]
@@ -95,6 +94,7 @@ class SequenceParting(NamedTuple):
     is_other_model: bool = False  # Both make a forward pass, of models that do not belong together.
     is_in_thread: bool = False  # The others make `usual` in a side thread, and nobody reads what the thread raised.
     fewer: int = 0  # How many backward passes fewer they have made for as many forwards, if that was before the ring begins.
+    passes_at: Optional[LedgerSite] = None  # If `fewer`: the one line at which the backward passes are made.
     arms: Tuple[LedgerSite, ...] = ()  # The lines at which some of the others make `usual`, if those are not its own: another arm of an `if`.
 
     @property
@@ -127,7 +127,7 @@ class SequenceParting(NamedTuple):
 def entries(records: Iterable[Record]) -> List[SequenceEntry]:
     """Return what is compared of a sequence: what the main thread does, without calls inside calls and in a signal's handler."""
     kept = [record for record in records if not (record.is_inner or record.in_side_thread or record.signal)]
-    latest = max((record.entered_ns for record in kept if record.op not in _ABOUT_GROUPS), default=0)
+    latest = max((record.entered_ns for record in kept if record.op not in CALLS_ABOUT_GROUPS), default=0)
     return [_entry(record, went_on=latest >= record.left_ns) for record in kept]
 
 
@@ -216,13 +216,31 @@ def _without_roles(sequences: Dict[int, List[SequenceEntry]]) -> Dict[int, List[
 
 
 def _by_statement(left: SequenceParting) -> SequenceParting:
-    """Blame the side that the one statement which decided led out of the common way: by a jump, or into an `except`."""
+    """Blame the side that the statement which decided led out of the common way."""
     decision = left.decision
-    if left.is_sure or not left.sides or decision is None or len(decision.statements) != 1 or decision.statements[0].side < 0:
+    if left.is_sure or not left.sides or decision is None:
         return left
-    if decision.statements[0].side == 0:
+    side = _side_of(decision.statements)
+    if side < 0:
+        return left
+    if side == 0:
         return left._replace(ranks=left.sides[0], others=left.sides[1], is_sure=True)
     return left._replace(ranks=left.sides[1], others=left.sides[0], made=left.usual, usual=left.made, is_sure=True)
+
+
+def _side_of(statements: Sequence[Statement]) -> int:
+    """Return the side that left; -1 if that is not known.
+
+    A jump, or an `except`, leads a side out. Of several statements, a condition on the rank counts if no other
+    is on a rank's own values: the side that it leads on.
+    """
+    first = statements[0]
+    if len(statements) == 1:
+        return first.side
+    is_on_rank = first.hint == "rank" and first.kind == "if" and not first.jump
+    if not is_on_rank or any(statement.hint for statement in statements[1:]):
+        return -1
+    return 1 - first.taken.index(False) if first.taken.count(False) == 1 else -1
 
 
 def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[SequenceParting]:
@@ -241,7 +259,11 @@ def parted_before(sequences: Mapping[int, Sequence[SequenceEntry]]) -> Optional[
         is_sure = even[0] != even[1]
     blame = ranks_of[other] if is_sure else [*ranks_of[usual], *ranks_of[other]]
     others = ranks_of[usual] if is_sure else []
-    return SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+    sites: Set[LedgerSite] = set()
+    for sequence in sequences.values():
+        sites.update(entry.site for entry in sequence if entry.op == BACKWARD)
+    left = SequenceParting(tuple(sorted(blame)), tuple(others), None, None, None, is_sure, fewer=other - usual)
+    return left._replace(passes_at=sites.pop() if len(sites) == 1 else None)
 
 
 def left_in_thread(standings: LedgerStandings) -> Optional[SequenceParting]:
@@ -350,7 +372,10 @@ def _decision(standings: LedgerStandings, left: SequenceParting) -> Optional[Dec
         return no_sync_condition(source, one)
     is_over = shared is not None and shared.ends_loader and left.shared is shared
     ends = any(entry is not None and entry.ends_loader for entry in (made, usual, left.made, left.usual))
-    known = KnownLoops(is_over, frozenset() if ends else left.loaders)
+    # A loader that a side has passed on its way to its next entry has ended there.
+    passed = [entry for entry in (left.made, left.usual) if entry is not None and entry not in left.trail]
+    over = {(entry.site.file, entry.site.line) for entry in passed if entry.op == LOADER}
+    known = KnownLoops(is_over, frozenset() if ends else left.loaders - over)
     return deciding(source, one, other, shared.way if shared is not None else None, known)
 
 
@@ -433,7 +458,8 @@ def _of_forks(first: int, walks: Dict[int, "_Walk"], forks: Dict[int, _Fork], me
     here = sorted({first, *walks} - set(there))
     walk, fork = walks[there[0]], forks[there[0]]
     for entry in (walk.entry(0, fork.one), walk.entry(1, fork.other)):
-        if entry is not None and entry.op not in _ABOUT_GROUPS and {first, there[0]} <= members.get(entry.group, set()):
+        meets = entry is not None and entry.op not in CALLS_ABOUT_GROUPS
+        if entry is not None and meets and {first, there[0]} <= members.get(entry.group, set()):
             here = [rank for rank in here if rank in members[entry.group]]
             there = [rank for rank in there if rank in members[entry.group]]
     side = walk.unusual(fork) if len(here) == len(there) else int(len(there) < len(here))
@@ -628,7 +654,7 @@ class _Walk:
     def _can_meet(self, entry: SequenceEntry, is_shared: bool) -> bool:
         """Tell whether ranks can meet in an entry. A forward that only one rank ever makes is its own, unless buffers are sent in it."""
         if not entry.is_pass:
-            return entry.op not in PAIRED and entry.op not in _ABOUT_GROUPS
+            return entry.op not in PAIRED and entry.op not in CALLS_ABOUT_GROUPS
         if entry.op == FORWARD:
             return self._counts_forward or is_shared
         return entry.op == BACKWARD and self._is_ddp

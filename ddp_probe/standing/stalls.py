@@ -1,13 +1,14 @@
 """Who waits for whom, by the ledgers: each call that some ranks are in and others have not come to. Who is to blame is asked in splits.py."""
 
 from collections import Counter
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.reading.whole_ledger import Group
-from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED, SENDS
 from ddp_probe.standing.rank_standing import LedgerStanding, LedgerStandings
 
-BACKWARD, FORWARD = "backward", "forward"
+BACKWARD, FORWARD, WRAP = "backward", "forward", "wrap"
+CALLS_ABOUT_GROUPS = frozenset(code.name for code in OPERATIONS if ABOUT_GROUPS <= code.code < BATCH)
 PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
 
 
@@ -30,7 +31,8 @@ class Stall(NamedTuple):
 
 def all_stalls(standings: LedgerStandings) -> List[Stall]:
     """Return the calls that some ranks wait in and others do not come to: collectives, point-to-point calls, the passes of DDP."""
-    stalls = [*_in_collectives(standings), *_in_pairs(standings), *_in_pass(standings, BACKWARD), *_in_pass(standings, FORWARD)]
+    calls = [*_in_collectives(standings), *_in_calls_about_groups(standings), *_in_pairs(standings)]
+    stalls = [*calls, *_in_pass(standings, BACKWARD), *_in_pass(standings, FORWARD)]
     return [stall for stall in stalls if stall.there or stall.unknown]
 
 
@@ -43,7 +45,9 @@ def _in_collectives(standings: LedgerStandings) -> Iterator[Stall]:
     waiting: Dict[str, Dict[int, LedgerStanding]] = {}
     for rank, standing in standings.ranks.items():
         inside = standing.inside
-        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRED:
+        if inside is None or inside.group is None or standing.left is not None:
+            continue
+        if inside.op not in PAIRED and inside.op not in CALLS_ABOUT_GROUPS:
             waiting.setdefault(inside.group.id, {})[rank] = standing
     for name, (group, members) in standings.groups.items():
         inside_it = waiting.get(name) or _issued(standings, name, members)
@@ -54,6 +58,38 @@ def _in_collectives(standings: LedgerStandings) -> Iterator[Stall]:
             if there or unknown:
                 yield Stall(group, number, here, sorted(there), sorted(unknown), group.size)
                 break
+
+
+def _in_calls_about_groups(standings: LedgerStandings) -> Iterator[Stall]:
+    """Yield the first call, such as new_group, that some ranks wait in and others have not made.
+
+    Such calls are counted apart from the collectives of a group.
+    """
+    waiting: Dict[Tuple[int, str], Dict[int, LedgerStanding]] = {}
+    for rank, standing in standings.ranks.items():
+        inside = standing.inside
+        if inside is None or inside.group is None or standing.left is not None:
+            continue
+        if inside.op in CALLS_ABOUT_GROUPS:
+            waiting.setdefault((inside.seq, inside.group.id), {})[rank] = standing
+    for (number, name), here in sorted(waiting.items()):
+        group, members = standings.groups[name]
+        absent = members - set(here)
+        unknown = sorted(absent & standings.unknown)
+        visible = sorted(absent - standings.unknown)
+        there = [rank for rank in visible if not _made_groups(standings.ranks[rank], number)]
+        if there or unknown:
+            yield Stall(group, number, here, there, unknown, len(members))
+            break
+
+
+def _made_groups(standing: LedgerStanding, number: int) -> bool:
+    """Tell whether a rank has made this call, or may have before its ring of calls begins."""
+    records = standing.records()
+    numbers = [record.seq for record in records if record.op in CALLS_ABOUT_GROUPS]
+    if not numbers:
+        return bool(records) and records[0].number > 1
+    return max(numbers) >= number
 
 
 def _number(standing: LedgerStanding, group: str) -> int:

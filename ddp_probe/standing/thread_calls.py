@@ -4,10 +4,10 @@ What a function raises in a pool of threads is kept in its future. If nobody ask
 """
 
 import ast
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
-from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.shared.ledger_schema import COLLECTIVES, PAIRED
 from ddp_probe.standing.deciding import LONGEST_TEXT, Deciding, Statement
 from ddp_probe.standing.source_trees import SourceModule, SourceTrees, called, function_name
 
@@ -25,6 +25,22 @@ def thread_calls(records: Sequence[Record]) -> ThreadCalls:
         if is_plain and not record.is_pass and record.group is not None:
             calls[(record.group.id, record.seq)] = record
     return calls
+
+
+def calls_at_once(records: Iterable[Record]) -> Optional[Tuple[Record, Record]]:
+    """Return the first two collectives of one group that threads of a rank were in at once."""
+    latest: Dict[str, Record] = {}
+    for record in sorted(records, key=lambda record: record.entered_ns):
+        is_plain = not (record.is_inner or record.is_async or record.signal) and record.left_ns > 0
+        if not is_plain or record.group is None or record.op not in COLLECTIVES:
+            continue
+        before = latest.get(record.group.id)
+        is_met = before is not None and record.entered_ns < before.left_ns
+        if before is not None and is_met and (record.in_side_thread or before.in_side_thread):
+            return before, record
+        if before is None or before.left_ns < record.left_ns:
+            latest[record.group.id] = record
+    return None
 
 
 def unread(sources: SourceTrees, way: Sequence[LedgerSite], files: Sequence[str]) -> Optional[Deciding]:

@@ -284,7 +284,8 @@ def test_a_loop_that_nobody_stops_is_not_explained(tmp_path: Path) -> None:
     assert "after the end of the DataLoader" in finding.verdict
     assert "self.threshold" not in finding.verdict
     short = "ledger 1 backward at @10:<module> via @10:<module>\n"
-    verdicts = [finding.verdict for finding in _job(tmp_path, STOPS, _EPOCH % ("0-1", "0-1") * 3 + _EPOCH % ("1", "1") + _stopped(short)).findings]
+    ledger = _EPOCH % ("0-1", "0-1") * 3 + _EPOCH % ("1", "1") + _stopped(short)
+    verdicts = [finding.verdict for finding in _job(tmp_path, STOPS, ledger).findings]
     assert verdicts
     assert not any("self.threshold" in verdict for verdict in verdicts)
 
@@ -310,6 +311,7 @@ def test_a_backward_that_was_skipped_long_ago_is_known_of_two_ranks(tmp_path: Pa
     (finding,) = _job(tmp_path, LONG, ledger).findings
     assert finding.ranks == [guilty]
     assert "Rank %d has made 1 backward pass fewer than rank %d for as many forwards" % (guilty, 1 - guilty) in finding.verdict
+    assert "All the backward passes that they hold are made at %s:5." % (tmp_path / "train.py") in finding.verdict
 
 
 UNREAD = """\
@@ -642,3 +644,92 @@ def test_a_loader_whose_rank_went_on_behind_its_loop_has_not_failed(tmp_path: Pa
     (finding,) = _job(tmp_path, SHARDS, ledger, events=events).findings
     assert (finding.ranks, finding.cause) == ([1], "uneven_batches")
     assert "'for batch in loader' at %s:1" % (tmp_path / "train.py") in finding.verdict
+
+
+MEMBERS_ALONE = """\
+def adapter_group(rank):
+    if rank not in MEMBERS:
+        return None
+    return new_group(MEMBERS)
+
+
+def main():
+    init_process_group()
+    group = adapter_group(rank)
+    model = DDP(network)
+
+
+main()
+"""
+
+
+def test_a_rank_in_the_wrap_left_those_that_wait_in_new_group(tmp_path: Path) -> None:
+    """No ledger has the wrap: the log says where a rank gave up in it, and the source what led there."""
+    file = str(tmp_path / "train.py")
+    barrier = "Timed out initializing process group in store based barrier on rank: 0"
+    sent = "Timed out waiting 20000ms for send operation to complete"
+    begun, over = "2026-01-01T00:01:00Z", "2026-01-01T00:01:20Z"
+    events: List[Dict[str, Any]] = []
+    for rank, line, message in ((0, 4, barrier), (1, 4, barrier), (2, 10, sent)):
+        start = {"event": "process.start", "rank": rank, "world_size": 3, "role": "rank"}
+        group = {"event": "dist.init_process_group", "rank": rank, "span": 1, "ts": begun}
+        events += [{**start, "ts": begun}, {**group, "phase": "begin"}, {**group, "phase": "end"}]
+        site = {"file": file, "line": line, "function": "main"}
+        failure = {"type": "RuntimeError", "message": message, "frames": [site]}
+        if rank == 2:
+            wrap = {"event": "ddp.init", "rank": rank, "span": 2, "site": site}
+            events.append({**wrap, "phase": "begin", "ts": begun})
+            events.append({**wrap, "phase": "error", "failure": failure, "ts": over})
+        end = {"event": "process.end", "rank": rank, "failure": failure, "uncaught": True}
+        events.append({**end, "ts": over})
+    ledger = "ledger 0-2 init_process_group at @8:main via @13:<module>\n"
+    ledger += "ledger 0-1 new_group at @4:adapter_group via @13:<module> @9:main raised\n"
+    (finding,) = _job(tmp_path, MEMBERS_ALONE, ledger, events=events).findings
+    assert finding.ranks == [2]
+    decided = "Rank 2 left the others at 'if rank not in MEMBERS' at %s:2" % file
+    assert finding.verdict.startswith(decided)
+    assert "it went on to the wrap of a model at %s:10" % file in finding.verdict
+    assert "collectives behind" not in finding.verdict
+    assert "Let all ranks call new_group" in str(finding.remedy)
+
+
+AVERAGED = """\
+def on_fit_end(model, loader):
+    if dist.get_rank() == 0:
+        update_bn(loader, model)
+
+
+def accuracy(network, loader):
+    for batch in loader:
+        count(network(batch))
+    dist.all_reduce(counts)
+
+
+def fit(callbacks):
+    for epoch in range(epochs):
+        for batch in loader:
+            model(batch).backward()
+    for callback in callbacks:
+        callback.on_fit_end(model, loader)
+
+
+fit(callbacks)
+accuracy(network, loader)
+"""
+
+
+def test_of_two_ranks_the_one_that_a_condition_on_its_rank_leads_astray_is_named(tmp_path: Path) -> None:
+    """Rank 0 of two measures batch norms through DDP, and rank 1 has passed the loop over its loader."""
+    step = "ledger 0-1 dataloader at @14:fit via @20:<module>\n"
+    step += "ledger 0-1 forward at @15:fit via @20:<module>\n"
+    step += "ledger 0-1 backward at @15:fit via @20:<module>\n"
+    ledger = step * 3 + "ledger 0-1 dataloader at @14:fit via @20:<module> raised\n"
+    ledger += "ledger 0 dataloader at @3:on_fit_end via @20:<module> @17:fit\n"
+    ledger += "ledger 0 forward at @3:on_fit_end via @20:<module> @17:fit open\n"
+    ledger += "ledger 1 dataloader at @7:accuracy via @21:<module>\n" * 2
+    ledger += "ledger 1 dataloader at @7:accuracy via @21:<module> raised\n"
+    ledger += "ledger 1 all_reduce 2 float32 at @9:accuracy via @21:<module> open\n"
+    (finding,) = _job(tmp_path, AVERAGED, ledger).findings
+    assert finding.ranks == [0]
+    decided = "the most likely first: 'if dist.get_rank() == 0' at %s:2" % (tmp_path / "train.py")
+    assert decided in finding.verdict

@@ -69,7 +69,7 @@ def check(run: Run) -> Iterator[Finding]:
     if len(groups) < 2 or _order_alone(run, groups):
         return
     usual, odd = list(groups.values())[:2]
-    guilty = minority(groups)
+    guilty = minority(groups) or wraps  # Without a majority, either side can be wrong.
     failures = through(run, [wrapped.call for wrapped in wraps])
     yield RULE.found(
         ranks=ranks_of(wrapped.process for wrapped in guilty),

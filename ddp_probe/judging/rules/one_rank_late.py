@@ -28,6 +28,7 @@ RULE = Rule(
     severity=WARNING,
 )
 
+_LEAST_LOST = 100_000  # Microseconds that the others wait in the whole run; less is not worth a change.
 _REMEDIES = {
     "dataloader": say(
         "Find out why data comes late there: compare the disk or the network path of the data set, num_workers, and the load of the CPU "
@@ -45,7 +46,7 @@ _REMEDIES = {
 def check(run: Run) -> Iterator[Finding]:
     """Name the late ranks or their host, how often they came last, by how much, and in which part of a step."""
     lateness = late_ranks.late(run)
-    if lateness is None:
+    if lateness is None or _lost(run, lateness) < _LEAST_LOST:
         return
     yield RULE.found(
         ranks=lateness.ranks,
@@ -54,6 +55,12 @@ def check(run: Run) -> Iterator[Finding]:
         when=max(standings_of(run).ranks[rank].moved() for rank in lateness.ranks),
         remedy=_REMEDIES.get(lateness.part, ""),
     )
+
+
+def _lost(run: Run, lateness: LateRanks) -> int:
+    """Return for how long the others have waited in all steps of the run, by the latest ones."""
+    steps = max(standings_of(run).ranks[rank].ledger.steps.numbers[-1] for rank in lateness.ranks)
+    return lateness.waited * steps
 
 
 def _how_often(run: Run, lateness: LateRanks) -> Text:
