@@ -25,13 +25,12 @@ torch and mmengine are not imported. The targets are counted; -v prints each.
 import argparse
 import json
 import os
-import shlex
 import sys
 from collections import Counter
 from typing import Any, Dict, List, Tuple
 
 import ddp_probe
-from ddp_probe.activation.installer import activator_files
+from ddp_probe.activation.installer import child
 from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
@@ -167,8 +166,7 @@ def _of_state(state: str, text: str, say: Language) -> str:
 
 
 def _activator(activator: Dict[str, Any]) -> str:
-    pip = quoted("%s -m pip install %s" % (shlex.quote(sys.executable), " ".join(activator["missing"])))
-    state, because, install = activator["state"], _because(activator), command("install")
+    state, because, install = activator["state"], activator["because"], command("install")
     by = text_of(_FORMS.get(activator["via"], activator["via"]))
     if state == "active":
         template = "active, by {form}; a child interpreter proves it{remark}"
@@ -178,7 +176,7 @@ def _activator(activator: Dict[str, Any]) -> str:
         return text_of(template, form=by, because=because, command=install)
     if state == "incomplete":
         template = "installed, but records nothing: {because} Next: {command}"
-        return text_of(template, because=because, command=pip)
+        return text_of(template, because=because, command=child.pip_install(activator["missing"]))
     if state == "absent":
         if activator["installable"]:
             return text_of("absent. Next: {command}", command=install)
@@ -187,25 +185,8 @@ def _activator(activator: Dict[str, Any]) -> str:
     return text_of(template, state=text_of(state), because=because, command=install)
 
 
-def _because(activator: Dict[str, Any]) -> str:
-    """Return why the activator is in its state; what the installer says with a name has a template here."""
-    because, missing = activator["because"], activator["missing"]
-    only = missing[0] if len(missing) == 1 else ""
-    texts = [
-        text_of("{package} is not installed. Nothing would be recorded.", package=only),
-        text_of("{packages} are not installed. Nothing would be recorded.", packages=", ".join(missing)),
-        text_of("{path} comes first on the path and wins.", path=activator["shadowed_by"] or ""),
-        text_of(
-            "It is of version {version}, this package writes version {current}.",
-            version=activator["version"],
-            current=activator_files.current_version(),
-        ),
-    ]
-    return next((text for text in texts if str(text) == because), text_of(because))
-
-
 def _remark(activator: Dict[str, Any]) -> str:
-    because = _because(activator)
+    because = activator["because"]
     if activator["via"] == "sitecustomize":
         template = ". {because} {command} writes a .pth line beside it, which works together with it"
         return text_of(template, because=because, command=quoted("'python -m ddp_probe install'"))

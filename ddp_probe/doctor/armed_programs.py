@@ -50,7 +50,7 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
         return say(
             "{python} lacks packages needed for recording: {packages} Install them there.",
             python=quoted(start.interpreter[0]),
-            packages=quoted(child.sentence(proof.missing)),
+            packages=child.sentence(proof.missing),
         )
     if proof.complaint:
         return quoted(proof.complaint.partition("not active: ")[2] or proof.complaint)

@@ -32,9 +32,9 @@ _PLACE = re.compile(r"\{\w*[^{}]*\}|%[\d.]*[a-z]")
 _TEMPLATE = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}.*[a-z]{2} |[a-z]{2} .*\{[a-z_]+(?::[^{}]*)?\}")
 _PATTERN = re.compile(r"\\|\(\?|\{\d|%[sdr]")  # Of a regular expression, or of another form.
 _PAGES = ("showing", "cli", "moving", "attaching")
-_RUNS = ("judging", "standing", "reading", "doctor", "checkpoints", "wording")
-"""The rooms that ask for labels, and those that make texts of a run, a host or a checkpoint."""
-_ERRORS = ("api.py", "activation/installer")
+_RUNS = ("judging", "standing", "reading", "doctor", "checkpoints", "wording", "activation/installer")
+"""The rooms that ask for labels, and those that make texts of a run, a host, a file, an installation."""
+_ERRORS = ("api.py",)
 """What says nothing but errors."""
 
 

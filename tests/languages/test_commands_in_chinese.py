@@ -7,10 +7,11 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.activation.installer import activator_files
+from ddp_probe.activation.installer import activator_files, child
 from ddp_probe.cli import _commands, main, status
 from ddp_probe.showing import safe
 from ddp_probe.showing.language import CHINESE
+from ddp_probe.wording.text import say
 
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+(?:,? [a-z'-]{2,}){2,}")
 _LINE_OF_CODE = r"^  .*(?:torchrun|python -m) .*"
@@ -82,7 +83,7 @@ def test_what_is_installed_is_told_in_chinese(
         (
             {
                 "state": "absent",
-                "because": "msgspec is not installed. Nothing would be recorded.",
+                "because": child.nothing_recorded(["msgspec"]),
                 "missing": ["msgspec"],
             },
             "未安装。没有安装 msgspec。什么也不会记录。",
@@ -90,7 +91,7 @@ def test_what_is_installed_is_told_in_chinese(
         (
             {
                 "state": "shadowed",
-                "because": "/x/y.py comes first on the path and wins.",
+                "because": say("{path} comes first on the path and wins.", path="/x/y.py"),
                 "shadowed_by": "/x/y.py",
             },
             "被遮住。/x/y.py 在路径中靠前，因而生效的是它。下一步：python -m ddp_probe install，或 uninstall",
@@ -100,7 +101,11 @@ def test_what_is_installed_is_told_in_chinese(
                 "state": "outdated",
                 "via": "pth",
                 "version": "0",
-                "because": "It is of version 0, this package writes version %s." % _CURRENT,
+                "because": say(
+                    "It is of version {version}, this package writes version {current}.",
+                    version="0",
+                    current=_CURRENT,
+                ),
             },
             "有效，通过 pth。它是版本 0，本包写入的是版本 %s。下一步：python -m ddp_probe install" % _CURRENT,
         ),

@@ -10,7 +10,18 @@ import pytest
 import ddp_probe
 
 PACKAGE = Path(ddp_probe.__file__).parent
-ROOMS = ("judging", "standing", "doctor", "reading", "checkpoints", "moving", "attaching", "showing", "cli")
+ROOMS = (
+    "judging",
+    "standing",
+    "doctor",
+    "reading",
+    "checkpoints",
+    "moving",
+    "attaching",
+    "showing",
+    "cli",
+    "activation/installer",
+)
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
 # Of a regular expression, a command, code.
 _OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
@@ -34,6 +45,8 @@ APART = {
 MAY_FINISH = {
     "'none'; style-src": "a policy of HTML",
     "name[%d:]": "code",
+    "import importlib.util, sys": "code, for a child interpreter",
+    "all = [found]": "code, for a child interpreter",
     "more characters)": "it stands beside what a program printed",
     "hang in %s": "the name of a span, which is that of an event",
     "report --help' describes": "help, in English",

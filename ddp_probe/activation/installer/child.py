@@ -9,6 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from ddp_probe.activation.installer import activator_files, locations
 from ddp_probe.shared.child_process import ChildProcess
 from ddp_probe.shared.errors import ProbeError, UnusableError
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import listed, quoted
 
 # tests/packaging/test_built_files.py holds them against the dependencies of the package.
 TO_RECORD: Tuple[str, ...] = ("wrapt", "structlog", "msgspec", *(() if sys.version_info >= (3, 9) else ("typing_extensions",)))
@@ -19,13 +21,25 @@ def missing(names: List[str], what: str) -> UnusableError:
     return UnusableError(
         what=what,
         why=sentence(names),
-        what_to_do="%s -m pip install %s    # or ddp-probe, which brings them" % (shlex.quote(sys.executable), " ".join(names)),
+        what_to_do=say("{command}    # or ddp-probe, which brings them", command=pip_install(names)),
     )
 
 
-def sentence(names: List[str]) -> str:
+def pip_install(names: List[str]) -> Text:
+    """Return the command that installs these packages for this interpreter."""
+    return quoted("%s -m pip install %s" % (shlex.quote(sys.executable), " ".join(names)))
+
+
+def sentence(names: List[str]) -> Text:
     """Name the packages."""
-    return "%s %s not installed." % (", ".join(names), "is" if len(names) == 1 else "are")
+    if len(names) == 1:
+        return say("{package} is not installed.", package=names[0])
+    return say("{packages} are not installed.", packages=listed(names))
+
+
+def nothing_recorded(names: List[str]) -> Text:
+    """Say what the lack of these packages leads to."""
+    return joined([sentence(names), say("Nothing would be recorded.")])
 
 
 # Asks a child interpreter what really happens at its start; nobody else can know.
@@ -91,23 +105,24 @@ class Asked:
     def answer(self) -> Tuple[Any, str]:
         """Return what the child found, and our complaint on its stderr."""
         if self._child is None:
-            return None, "The child interpreter did not answer: %s" % self._refused
+            return None, say("The child interpreter did not answer: {error}", error=quoted(self._refused))
         try:
             printed = self._child.wait(_SECONDS)
         finally:
             self._child.end()
         if printed.code is None:
-            return None, "The child interpreter %s." % printed.why
+            return None, say("The child interpreter {end}.", end=printed.why)
         return _read(printed.out.decode(errors="replace"), printed.err.decode(errors="replace"), printed.code)
 
     def insist(self) -> Any:
         """Return what the child found; refuse if there is no answer."""
         found, complaint = self.answer()
         if found is None:
+            template = "Nothing is known of this interpreter: a child of it, with DDP_PROBE unset, gave no answer."
             raise ProbeError(
-                what="Nothing is known of this interpreter: a child of it, with DDP_PROBE unset, gave no answer.",
+                what=say(template),
                 why=complaint,
-                what_to_do="See what '%s -c pass' says." % sys.executable,
+                what_to_do=say("See what '{command}' says.", command=quoted("%s -c pass" % sys.executable)),
             )
         return found
 
@@ -202,6 +217,7 @@ def _read(out: str, err: str, code: int) -> Tuple[Any, str]:
     answers = [line[len(_MARK) :] for line in out.splitlines() if line.startswith(_MARK)]
     said = [line for line in err.splitlines() if line.strip()]
     if not answers:
-        return None, said[-1] if said else "The child interpreter ended with exit code %d." % code
+        ended = say("The child interpreter ended with exit code {code}.", code=code)
+        return None, quoted(said[-1]) if said else ended
     complaints = [line for line in said if line.startswith("ddp_probe:")]
-    return json.loads(answers[-1]), complaints[0] if complaints else ""
+    return json.loads(answers[-1]), quoted(complaints[0]) if complaints else ""

@@ -8,8 +8,15 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.activation.installer import activator_files, child, locations
 from ddp_probe.shared.errors import ProbeError
+from ddp_probe.wording.text import joined, say
+from ddp_probe.wording.words import quoted
 
-_CHANGED = "It has been changed since install wrote it, and install does not touch what others wrote."
+_CHANGED = say("It has been changed since install wrote it, and install does not touch what others wrote.")
+_NOT_OURS = say("install did not write this file and does not touch it.")
+_PTH_WORKS = say("'python -m ddp_probe install --via pth' works beside it.")
+_STATUS_SAYS = say("'python -m ddp_probe status' says what this interpreter finds.")
+_BY_ITS_USER = say("Run 'python -m ddp_probe uninstall' as the user who installed it. Until then: leave DDP_PROBE unset.")
+_WINS = "{path} comes first on its path and wins."
 _BESIDE = "it works beside another sitecustomize"
 
 
@@ -82,7 +89,8 @@ def _install(chosen: Installation) -> Outcome:
         if not found.by(chosen.folder):
             raise _unproven(chosen, found)
         if found.missing:
-            raise child.missing(found.missing, "Nothing is installed: the probe could record nothing in %s." % sys.executable)
+            template = "Nothing is installed: the probe could record nothing in {python}."
+            raise child.missing(found.missing, say(template, python=quoted(sys.executable)))
     except OSError as exc:
         _put_back(before)
         raise _refusal(exc, chosen.folder) from exc
@@ -124,9 +132,9 @@ def _shadowed(path: str, winner: str) -> ProbeError:
     if os.path.realpath(path) == os.path.realpath(winner):
         return _foreign(path)
     return ProbeError(
-        what="Nothing is installed: this interpreter would not run %s." % path,
-        why="%s comes first on its path and wins." % winner,
-        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + locations.RUN_INSTEAD,
+        what=say("Nothing is installed: this interpreter would not run {path}.", path=path),
+        why=say(_WINS, path=winner),
+        what_to_do=joined([_PTH_WORKS, locations.or_run()]),
     )
 
 
@@ -136,28 +144,31 @@ def _refuse_foreign(path: str) -> None:
 
 
 def _foreign(path: str) -> ProbeError:
-    other = "pth" if path.endswith(activator_files.SLOT) else ""
+    remedy = _PTH_WORKS if path.endswith(activator_files.SLOT) else say("Move the file away.")
     return ProbeError(
-        what="Nothing is installed: %s is in the way." % path,
-        why=_CHANGED if activator_files.is_changed(path) else "install did not write this file and does not touch it.",
-        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.") + " Or: " + locations.RUN_INSTEAD,
+        what=say("Nothing is installed: {path} is in the way.", path=path),
+        why=_CHANGED if activator_files.is_changed(path) else _NOT_OURS,
+        what_to_do=joined([remedy, locations.or_run()]),
     )
 
 
 def _unproven(chosen: Installation, found: child.Proof) -> ProbeError:
     before, _ = child.rivals(chosen.folder)
     if found.complaint:
-        why = "A child interpreter with DDP_PROBE=1 says: %s" % found.complaint
+        why = say("A child interpreter with DDP_PROBE=1 says: {complaint}", complaint=found.complaint)
+    elif found.started and found.activator:
+        why = say("A child interpreter with DDP_PROBE=1 was started by {path}.", path=found.activator)
     elif found.started:
-        why = "A child interpreter with DDP_PROBE=1 was started by %s." % (found.activator or "something else")
+        why = say("A child interpreter with DDP_PROBE=1 was started by something else.")
     elif chosen.via == activator_files.SITECUSTOMIZE and before:
-        why = "%s comes first on its path and wins." % before[0]
+        why = say(_WINS, path=before[0])
     else:
-        why = "A child interpreter with DDP_PROBE=1 was not started by it."
+        why = say("A child interpreter with DDP_PROBE=1 was not started by it.")
+    template = "Nothing is installed: this interpreter does not run what was written to {folder}."
     return ProbeError(
-        what="Nothing is installed: this interpreter does not run what was written to %s." % chosen.folder,
+        what=say(template, folder=chosen.folder),
         why=why,
-        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + locations.RUN_INSTEAD,
+        what_to_do=joined([_STATUS_SAYS, locations.or_run()]),
     )
 
 
@@ -189,9 +200,9 @@ def _refusal(exc: OSError, folder: str) -> ProbeError:
     if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return locations.read_only(folder)
     return ProbeError(
-        what="Nothing is installed in %s." % folder,
-        why="Writing fails: %s." % exc,
-        what_to_do="Fix this, then reinstall. Or: " + locations.RUN_INSTEAD,
+        what=say("Nothing is installed in {folder}.", folder=folder),
+        why=say("Writing fails: {error}.", error=quoted(exc)),
+        what_to_do=joined([say("Fix this, then reinstall."), locations.or_run()]),
     )
 
 
@@ -207,9 +218,9 @@ def uninstall() -> List[str]:
         return removed
     except OSError as exc:
         raise ProbeError(
-            what="The activator is still in place: %s." % exc.filename,
-            why="Removing it fails: %s." % exc.strerror,
-            what_to_do="Run 'python -m ddp_probe uninstall' as the user who installed it. Until then: leave DDP_PROBE unset.",
+            what=say("The activator is still in place: {path}.", path=quoted(exc.filename)),
+            why=say("Removing it fails: {error}.", error=quoted(exc.strerror)),
+            what_to_do=_BY_ITS_USER,
         ) from exc
 
 

@@ -7,8 +7,15 @@ import sysconfig
 from typing import List
 
 from ddp_probe.shared.errors import ProbeError
+from ddp_probe.wording.text import Text, joined, say
+from ddp_probe.wording.words import quoted
 
-RUN_INSTEAD = "'python -m ddp_probe run -- COMMAND' works without writing anything."
+RUN_INSTEAD = say("'python -m ddp_probe run -- COMMAND' works without writing anything.")
+
+
+def or_run() -> Text:
+    """Return RUN_INSTEAD as the last of several remedies."""
+    return say("Or: {remedy}", remedy=RUN_INSTEAD)
 
 
 def home() -> str:
@@ -27,9 +34,9 @@ def templates() -> str:
         if os.path.isfile(os.path.join(folder, "ddp_probe_activator.py")):
             return folder
     raise ProbeError(
-        what="The folder sitecustomize_templates is missing.",
-        why="It belongs to the package, beside or inside %s." % _package(),
-        what_to_do="Install ddp-probe again.",
+        what=say("The folder sitecustomize_templates is missing."),
+        why=say("It belongs to the package, beside or inside {folder}.", folder=_package()),
+        what_to_do=say("Install ddp-probe again."),
     )
 
 
@@ -53,13 +60,17 @@ def _distinct(folders: List[str]) -> List[str]:
 def target_folder() -> str:
     """Return the folder that install writes to; refuse where there is none, or it is read-only."""
     if not sys.executable:
-        raise ProbeError(what="There is no interpreter to install for.", why="sys.executable is empty.", what_to_do=RUN_INSTEAD)
+        raise ProbeError(
+            what=say("There is no interpreter to install for."),
+            why=say("sys.executable is empty."),
+            what_to_do=RUN_INSTEAD,
+        )
     folders = _distinct(_package_folders())
     if not folders:
         raise ProbeError(
-            what="%s has no site-packages folder." % sys.executable,
-            why="%s does not exist." % sysconfig.get_path("purelib"),
-            what_to_do="Create a virtual environment. Or: " + RUN_INSTEAD,
+            what=say("{python} has no site-packages folder.", python=quoted(sys.executable)),
+            why=say("{folder} does not exist.", folder=sysconfig.get_path("purelib")),
+            what_to_do=joined([say("Create a virtual environment."), or_run()]),
         )
     if os.access(folders[0], os.W_OK | os.X_OK):
         return folders[0]
@@ -96,8 +107,9 @@ def make(folder: str) -> None:
 
 def read_only(folder: str) -> ProbeError:
     """Return the refusal for a folder that this user may not write to."""
+    template = "The folder is read-only for this user, and the activator has to lie there to be read at start."
     return ProbeError(
-        what="Nothing is installed: %s cannot be written to." % folder,
-        why="The folder is read-only for this user, and the activator has to lie there to be read at start.",
-        what_to_do=RUN_INSTEAD + " Or: install into a virtual environment of your own.",
+        what=say("Nothing is installed: {folder} cannot be written to.", folder=folder),
+        why=say(template),
+        what_to_do=joined([RUN_INSTEAD, say("Or: install into a virtual environment of your own.")]),
     )

@@ -5,8 +5,9 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.activation.installer import activator_files, child, installation, locations
 from ddp_probe.shared.errors import ProbeError
+from ddp_probe.wording.text import joined, say
 
-_SLOT_IS_TAKEN = (
+_SLOT_IS_TAKEN = say(
     "A tool that puts a sitecustomize of its own first on PYTHONPATH, as opentelemetry-instrument does, takes its place there,"
     " and nothing is recorded."
 )
@@ -77,17 +78,18 @@ def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tupl
     folder = os.path.dirname(files[0])
     if found.by(folder):
         if found.missing:
-            return "incomplete", "%s Nothing would be recorded." % child.sentence(found.missing), ""
+            return "incomplete", child.nothing_recorded(found.missing), ""
         current = activator_files.current_version()
         if version != current:
-            return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
+            template = "It is of version {version}, this package writes version {current}."
+            return "outdated", say(template, version=version, current=current), ""
         return "active", _remark(via, found, folder), ""
     before, _ = child.rivals(folder)
     if via == activator_files.SITECUSTOMIZE and before:
-        return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
+        return "shadowed", say("{path} comes first on the path and wins.", path=before[0]), before[0]
     if not via:
-        return "broken", "An installation was cut short.", ""
-    return "broken", found.complaint or "A child interpreter with DDP_PROBE=1 was not started by it.", ""
+        return "broken", say("An installation was cut short."), ""
+    return "broken", found.complaint or say("A child interpreter with DDP_PROBE=1 was not started by it."), ""
 
 
 def _remark(via: str, found: child.Proof, folder: str) -> str:
@@ -95,15 +97,17 @@ def _remark(via: str, found: child.Proof, folder: str) -> str:
     if via == activator_files.SITECUSTOMIZE:
         return _SLOT_IS_TAKEN
     if via == activator_files.BOTH and activator_files.SITECUSTOMIZE not in found.forms:
-        return "Of the two forms the .pth line works: %s comes first on the path." % (child.rivals(folder)[0] or ["another sitecustomize"])[0]
+        template = "Of the two forms the .pth line works: {file} comes first on the path."
+        before, _ = child.rivals(folder)
+        return say(template, file=before[0] if before else say("another sitecustomize"))
     return ""
 
 
 def _refused(missing: List[str], surroundings: Optional[child.Surroundings]) -> str:
     if missing:
-        return "%s Nothing would be recorded." % child.sentence(missing)
+        return child.nothing_recorded(missing)
     try:
         installation.plan(surroundings=surroundings)
     except ProbeError as exc:
-        return "%s %s" % (exc.what, exc.why)
+        return joined([exc.what, exc.why])
     return ""

@@ -27,13 +27,13 @@ def check(host: Host) -> Answer:
     """Ask the installer."""
     seen = found_here(host)
     if seen.missing:
-        because = quoted(seen.because) if seen.because else say("Packages are missing.")
+        because = seen.because if seen.because else say("Packages are missing.")
         return CHECK.fail(because, _command("-m pip install %s" % " ".join(seen.missing)))
     python = quoted(sys.executable)
     if seen.name == "active":
         return CHECK.ok(say("Active for {python}, by {via}.", python=python, via=seen.via))
     if seen.name == "outdated":
-        saw = say("Active for {python}. {because}", python=python, because=quoted(seen.because))
+        saw = say("Active for {python}. {because}", python=python, because=seen.because)
         return CHECK.warn(saw, _command("-m ddp_probe install"))
     if seen.name == "absent":
         return CHECK.warn(
@@ -44,7 +44,7 @@ def check(host: Host) -> Answer:
                 run=_command("-m ddp_probe run -- COMMAND"),
             ),
         )
-    saw = say("It is {state}: {because}", state=seen.name, because=quoted(seen.because))
+    saw = say("It is {state}: {because}", state=seen.name, because=seen.because)
     uninstall, install = _command("-m ddp_probe uninstall"), _command("-m ddp_probe install")
     return CHECK.fail(saw, quoted("%s; %s" % (uninstall, install)))
 
