@@ -31,7 +31,7 @@ _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 _READING = ("bundle", "cli", "diagnose", "html", "read", "report")
 LAUNCHING = tuple("advice remedies jobs packaging contract runs install activation accelerator record probes patching new".split())
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
-_DIVIDED = (*LAUNCHING, "hangs", "ledger")
+_DIVIDED = (*LAUNCHING, "hangs", "ledger", "restarts")
 # The promises, what keeps them, and the programs of the recordings; of what is drawn of these, each stack has its half.
 _EACH_RUN = ("contract", "patching", "record", "jobs")
 

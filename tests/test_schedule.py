@@ -120,6 +120,13 @@ def test_the_stacks_have_every_case_of_what_is_divided(monkeypatch: pytest.Monke
     assert len(_drawn(cases, quick=True)) == 10
 
 
+def test_what_reads_attempts_is_quick_and_what_launches_them_is_not(repo: Path, run_python: Callable[..., Any]) -> None:
+    """In a room with both, --quick leaves out the stories that launch attempts, and keeps the tests that read what they leave."""
+    done = run_python(["-m", "pytest", "-q", "-n", "0", "--collect-only", "--quick", "tests/restarts"], cwd=repo)
+    files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert files == {"tests/restarts/test_attempts.py"}
+
+
 def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files whose tests share a launch, a run has all tests or none."""
     tests = [Launch("tests/remedies/test_%d.py::test_%d" % (file, number), "module") for file in range(20) for number in range(5)]
