@@ -31,6 +31,7 @@ class Advice(NamedTuple):
     cards: Tuple[HostCard, ...] = ()  # The same; if there are some, their hosts can stay.
     checkpoint: str = ""  # What the next attempt goes on from.
     attempts: Tuple[str, ...] = ()  # The names of those that were compared, this one last.
+    is_open: bool = False  # Nothing is known: a page for a person says nothing of it.
 
 
 def advice(diagnosis: Diagnosis) -> Optional[Advice]:
@@ -58,7 +59,8 @@ def _of_one(diagnosis: Diagnosis, this: Attempt) -> Advice:
     """Return what the rule says."""
     finding = this.finding
     if finding is None:
-        return Advice(UNKNOWN, say("It is not known whether a restart helps: no cause is known."))
+        because = say("It is not known whether a restart helps: no cause is known.")
+        return Advice(UNKNOWN, because, is_open=True)
     if finding.restart == NO:
         return Advice(NO, say("A restart does not help: the code or its settings fail again."))
     if finding.restart == AFTER:
@@ -73,7 +75,7 @@ def _of_one(diagnosis: Diagnosis, this: Attempt) -> Advice:
     if finding.restart == YES:
         return Advice(YES, say("A restart helps: this failure was chance."))
     because = say("It is not known whether a restart helps: it may be chance, and this is the only attempt.")
-    return Advice(UNKNOWN, because)
+    return Advice(UNKNOWN, because, is_open=True)
 
 
 def _of_several(attempts: List[Attempt], diagnosis: Diagnosis) -> Advice:

@@ -100,10 +100,10 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
 
 
 def restart(finding: Finding, diagnosis: Diagnosis) -> Optional[Text]:
-    """Return whether a restart helps; nothing for a warning, and for what stands beside the first error."""
+    """Return whether a restart helps; nothing if that is open, for a warning, and for what stands beside the first error."""
     first = next((each for each in diagnosis.findings if each.severity == ERROR), None)
     answer = advice(diagnosis) if finding is first else None
-    return answer.because if answer is not None else None
+    return None if answer is None or answer.is_open else answer.because
 
 
 def _rule(finding: Finding) -> Optional[Rule]:
