@@ -120,9 +120,10 @@ def test_the_stacks_have_every_case_of_what_is_divided(monkeypatch: pytest.Monke
     assert len(_drawn(cases, quick=True)) == 10
 
 
-def test_what_reads_attempts_is_quick_and_what_launches_them_is_not(repo: Path, run_python: Callable[..., Any]) -> None:
-    """In a room with both, --quick leaves out the stories that launch attempts, and keeps the tests that read what they leave."""
-    done = run_python(["-m", "pytest", "-q", "-n", "0", "--collect-only", "--quick", "tests/restarts"], cwd=repo)
+def test_quick_leaves_out_what_launches_in_a_room_of_both(repo: Path, run_python: Callable[..., Any]) -> None:
+    """With --quick the stories that launch attempts are left out, and what reads attempts is kept."""
+    command = ["-m", "pytest", "-q", "-n", "0", "--collect-only", "--quick", "tests/restarts"]
+    done = run_python(command, cwd=repo)
     files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
     assert files == {"tests/restarts/test_attempts.py"}
 

@@ -194,7 +194,7 @@ def test_an_attempt_that_cannot_be_read_costs_no_report(root: Path, monkeypatch:
 
 @pytest.mark.parametrize(("attempts_before", "is_said"), [(0, False), (1, True)])
 def test_a_person_is_not_told_that_nothing_is_known(root: Path, attempts_before: int, is_said: bool) -> None:
-    """Of one attempt with a cause that can be chance, a page is silent and a program gets unknown; what several tell is said."""
+    """Of one attempt that can be chance, a page is silent and a program gets unknown; of several, it speaks."""
     for number in range(attempts_before):
         _failed(root, NOON + number * HOURS, BAD)
     last = _failed(root, NOON + attempts_before * HOURS, BAD if not attempts_before else FULL)
