@@ -169,7 +169,7 @@ class CardForm(msgspec.Struct):
     """One card of a host."""
 
     host: str
-    card: Annotated[str, _doc("As torch names it on that host, such as cuda:3.")]
+    card: Annotated[str, _doc("As torch names it on that host, such as cuda:3; or its address on the bus.")]
 
 
 class RestartForm(msgspec.Struct):

@@ -11,7 +11,7 @@ from ddp_probe.judging import attempts
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.restart import Advice, advice
 from ddp_probe.judging.rule import AFTER, ELSEWHERE, NO, UNKNOWN, YES
-from ddp_probe.reading.load_run import load
+from ddp_probe.reading.load_run import from_text, load
 from ddp_probe.shared.errors import UnusableError
 from ddp_probe.showing import as_json, terminal
 
@@ -210,3 +210,17 @@ def test_what_ended_well_needs_no_restart(root: Path) -> None:
     """A run without an error or an open question has no advice."""
     run = load([str(Launch(root, NOON).rank(0).rank(1).folder)])
     assert (judge(run).exit_code(), advice(judge(run))) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts", "cards"),
+    [
+        ("node7 kernel: NVRM: Xid (PCI:0000:b3:00): 109, TIMEOUT", ("node7",), (("node7", "0000:b3:00"),)),
+        ("NVRM: Xid (PCI:0000:b3:00): 109, CTX SWITCH TIMEOUT", (), ()),
+    ],
+)
+def test_the_kernel_names_the_card_to_leave_out(line: str, hosts: Any, cards: Any) -> None:
+    """If the kernel's line of an Xid names its host, a restart leaves out that card of that host."""
+    answer = advice(judge(from_text(line)))
+    assert answer is not None
+    assert (answer.helps, answer.hosts, answer.cards) == (ELSEWHERE, hosts, cards)
