@@ -40,7 +40,7 @@ class SiteRule(NamedTuple):
     chinese: Dict[str, str]  # By the English text.
 
 
-class Refused(NamedTuple):
+class RefusedFile(NamedTuple):
     """A file that is not a rule, with the line and the reason; line 0 is the file as a whole."""
 
     file: str
@@ -61,14 +61,14 @@ class RefusedRuleError(Exception):
         self.why, self.key, self.text, self.line = why, key, text, line
 
 
-def read(path: str) -> "SiteRule | Refused":
+def read(path: str) -> "SiteRule | RefusedFile":
     """Return the rule of a file, or why it is refused."""
     source = ""
     try:
         source = _source(path)
         return _rule(path, _parsed(source))
     except RefusedRuleError as exc:
-        return Refused(path, exc.line or _line_of(source, exc.key, exc.text), exc.why)
+        return RefusedFile(path, exc.line or _line_of(source, exc.key, exc.text), exc.why)
 
 
 def _source(path: str) -> str:

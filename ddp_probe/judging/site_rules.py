@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.judging.site_rule_file import ENDING, Refused, SiteRule, read
+from ddp_probe.judging.site_rule_file import ENDING, RefusedFile, SiteRule, read
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import settings
 from ddp_probe.shared.entry_points import entry_points
@@ -22,10 +22,10 @@ _NOTED = 3  # Refusals that a page names.
 
 
 class SiteRules(NamedTuple):
-    """The rules of a site, and the files that are none."""
+    """The rules of a site, and the files that are refused."""
 
     rules: Tuple[SiteRule, ...] = ()
-    refused: Tuple[Refused, ...] = ()
+    refused: Tuple[RefusedFile, ...] = ()
 
 
 class _SeenFile(NamedTuple):
@@ -61,12 +61,12 @@ def chinese() -> Dict[str, str]:
 
 
 def note_refused(run: Run) -> None:
-    """Say in the inventory which files of the site are no rules."""
+    """Say in the inventory which files of the site are refused."""
     refused = loaded().refused
     template = "Not a rule of the site: {place}: {why}"
     notes = [say(template, place=quoted(file.place), why=file.why) for file in refused[:_NOTED]]
     if len(refused) > _NOTED:
-        notes.append(say("{count} more files of the site are no rules.", count=len(refused) - _NOTED))
+        notes.append(say("{count} more files of the site are not valid rules.", count=len(refused) - _NOTED))
     run.inventory.notes += [note for note in notes if note not in run.inventory.notes]
 
 
@@ -116,19 +116,21 @@ def _in_place(place: str) -> Iterator[_SeenFile]:
 @lru_cache(maxsize=2)
 def _load(seen: Tuple[_SeenFile, ...]) -> SiteRules:
     rules: Dict[str, SiteRule] = {}
-    refused: List[Refused] = []
+    refused: List[RefusedFile] = []
     for file in seen[:_MOST]:
         if file.size < 0:
-            refused.append(Refused(file.path, 0, say("It cannot be read: {why}.", why=quoted(file.error))))
+            why = say("It cannot be read: {why}.", why=quoted(file.error))
+            refused.append(RefusedFile(file.path, 0, why))
             continue
         answer = read(file.path)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RefusedFile):
             refused.append(answer)
         elif answer.RULE.slug in rules:
             other = rules[answer.RULE.slug].file
-            refused.append(Refused(file.path, 0, say("{file} has this name.", file=quoted(other))))
+            refused.append(RefusedFile(file.path, 0, say("{file} has this name.", file=quoted(other))))
         else:
             rules[answer.RULE.slug] = answer
     if len(seen) > _MOST:
-        refused.append(Refused(seen[_MOST].path, 0, say("It is beyond the first {most} files.", most=_MOST)))
+        why = say("It is beyond the first {most} files.", most=_MOST)
+        refused.append(RefusedFile(seen[_MOST].path, 0, why))
     return SiteRules(tuple(rules.values()), tuple(refused))

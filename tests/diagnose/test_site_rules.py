@@ -15,7 +15,7 @@ from ddp_probe.judging.causes import SITE_CAUSE
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.printed import Searchable
 from ddp_probe.judging.rule import SITE, HostCard, Printed, Rule
-from ddp_probe.judging.site_rule_file import Refused, SiteRule, read
+from ddp_probe.judging.site_rule_file import RefusedFile, SiteRule, read
 from ddp_probe.reading.load_run import from_text
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -189,7 +189,7 @@ def test_a_hostile_file_is_refused(tmp_path: Path, change: Dict[str, Any], why: 
     text = "".join("%s = %s\n" % (key, value) for key, value in fields.items() if value is not None)
     began = time.process_time()
     answer = read(str(_written(tmp_path, odd=text) / "odd.toml"))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, RefusedFile)
     assert why in answer.why
     assert line is None or answer.line == line
     assert time.process_time() - began < 5
