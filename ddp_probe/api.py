@@ -5,7 +5,7 @@ import os
 import weakref
 from typing import Callable, Dict, List, Optional, Sequence, Union
 
-from ddp_probe.judging import judge
+from ddp_probe.judging import judge, site_rules
 from ddp_probe.judging.rule import Evidence, Finding, Undecided
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading import bundled, load_run, remote
@@ -83,7 +83,7 @@ def _named(path: "Union[str, os.PathLike[str]]") -> str:
 
 def _chosen(names: Sequence[str]) -> List[object]:
     by_name: Dict[str, object] = {}
-    for module in modules():
+    for module in (*site_rules.loaded().rules, *modules()):
         rule = rule_of(module)
         by_name[rule.id] = by_name[rule.slug] = module
     unknown = [name for name in names if name not in by_name]

@@ -2,11 +2,13 @@
 
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
-with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
+with --all; several tests over the same cases name them with ``of``, and draw the same. What carries
+``pytest.mark.nightly`` runs with --all alone.
 
-In a run of the whole suite tests take turns, drawn by the seed. Of those that launch jobs each stack has a quarter, another one with the same seed;
-of those that only read logs each stack has the half that the other one does not. The rooms of the promises are in each run, and the stacks divide
-what is drawn of their sweeps. .ci/run gives one seed to both stacks. A run of chosen tests, and one with --all, has all of them.
+In a run of the whole suite tests take turns, drawn by the seed. Of those that launch jobs each stack has a quarter,
+another one with the same seed; of those that only read logs each stack has the half that the other one does not. The
+rooms of the promises are in each run, and the stacks divide what is drawn of their sweeps. .ci/run gives one seed to
+both stacks. A run of chosen tests, and one with --all, has all of them.
 """
 
 import os
@@ -26,10 +28,13 @@ _TESTS = Path(__file__).resolve().parent
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that read logs, and those that launch jobs.
-_READING = tuple("bundle checkpoints cli diagnose doctor gather html languages pages pipelines read report rules standing trace watch".split())
+_READING = (
+    *("bundle", "checkpoints", "cli", "diagnose", "doctor", "gather", "html", "languages"),
+    *("pages", "pipelines", "read", "report", "rules", "standing", "trace", "watch"),
+)
 LAUNCHING = tuple("advice remedies jobs packaging contract runs install activation accelerator record probes patching new".split())
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
-_DIVIDED = (*LAUNCHING, "hangs", "ledger")
+_DIVIDED = (*LAUNCHING, "hangs", "ledger", "restarts")
 # The promises, what keeps them, and the programs of the recordings.
 _EACH_RUN = ("contract", "patching", "record", "jobs")
 
@@ -84,7 +89,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--all"):
         return "sweeps: whole"
     drawn = "sweeps: a random share; again with --seed %d, whole with --all" % seed()
-    turns = "turns: a quarter of what launches jobs, half of what reads logs; the other stack has another part with the same seed"
+    turns = "turns: a quarter of what launches jobs, half of what reads logs; the other stack has another part"
     return "%s\n%s" % (drawn, turns) if os.environ[_TURNS] else drawn
 
 

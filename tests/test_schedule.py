@@ -95,8 +95,8 @@ def test_each_stack_has_another_quarter_of_what_launches_jobs(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("room", "mark"), [("read", ""), ("contract", "sample")])
-def test_the_stacks_divide_what_reads_and_the_sweeps_of_a_promise(monkeypatch: pytest.MonkeyPatch, room: str, mark: str) -> None:
-    """Of 200 tests one stack has 75 to 125, and the other one exactly the others."""
+def test_the_stacks_divide_these(monkeypatch: pytest.MonkeyPatch, room: str, mark: str) -> None:
+    """Of 200 tests that read, or of the sweeps of a promise, one stack has 75 to 125, the other the rest."""
     tests = [Launch("tests/%s/test_x.py::test[%d]" % (room, number), mark=mark) for number in range(200)]
     new, legacy = _both_stacks(monkeypatch, tests)
     assert 75 <= len(new) <= 125
@@ -106,10 +106,20 @@ def test_the_stacks_divide_what_reads_and_the_sweeps_of_a_promise(monkeypatch: p
 def test_tests_over_one_list_have_their_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tests that read the same recordings have the same ones in a run."""
     names = ("test_a", "test_b")
-    tests = [Launch("tests/read/%s.py::%s[%d]" % (name, name, number), mark="sample", of="jobs") for name in names for number in range(50)]
+    tests: List[Launch] = []
+    for name in names:
+        tests += [Launch("tests/read/x.py::%s[%d]" % (name, number), mark="sample", of="jobs") for number in range(50)]
     drawn = _turns(monkeypatch, (3, 11), tests)
     assert 0 < len(drawn) < 100
     assert _numbers(drawn, "test_a") == _numbers(drawn, "test_b")
+
+
+def test_quick_leaves_out_what_launches_in_a_room_of_both(repo: Path, run_python: Callable[..., Any]) -> None:
+    """With --quick the stories that launch attempts are left out, and what reads attempts is kept."""
+    command = ["-m", "pytest", "-q", "-n", "0", "--collect-only", "--quick", "tests/restarts"]
+    done = run_python(command, cwd=repo)
+    files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert files == {"tests/restarts/test_attempts.py"}
 
 
 def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +131,7 @@ def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Promises, tests of the traced side that launch nothing, and tests that one stack alone can pass do not wait for a turn."""
+    """Promises, what launches nothing on the traced side, and what one stack alone can pass, wait for no turn."""
     tests = [Launch("tests/contract/test_x.py::test_%d" % number) for number in range(50)]
     tests += [Launch("tests/ledger/test_y.py::test_%d" % number) for number in range(50)]
     tests += [Launch("tests/runs/test_z.py::test_%d" % number, mark="skipif") for number in range(50)]

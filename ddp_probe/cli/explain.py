@@ -55,26 +55,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the page, or a list."""
-    from ddp_probe.judging.rules import named
+    from ddp_probe.judging import rules
     from ddp_probe.showing import language, paint
 
     say = language.chosen(sys.stdout)
     width = min(paint.width(), 110)
     wanted = (args.name or "").strip().lower().replace("_", "-")
-    module = named(wanted) if wanted and not args.all else None
+    module = None
+    if wanted and not args.all:
+        module = rules.named(wanted) or _of_site(wanted)
     if module is not None and args.diff:
         return _diff(module, args.paths)
     _print(_pages(args, wanted, width, say) if module is None else _page(module, args.paths, width, say))
     return 0
 
 
+def _of_site(slug: str) -> Any:
+    """Return a rule of the site; the page of one of ours loads none."""
+    from ddp_probe.judging import site_rules
+
+    return site_rules.named(slug)
+
+
 def _page(module: Any, paths: List[str], width: int, say: Any) -> Iterator[Any]:
     """Yield the page of a rule; no other rule is imported."""
     from ddp_probe.judging import examples
+    from ddp_probe.judging.rule import SITE
     from ddp_probe.showing import rule_page
 
     yield from _in_run(module, paths, width, say) if paths else ()
-    yield from rule_page.page(module.RULE, examples.of(module.RULE.slug), width, say)
+    shown = examples.of(module.RULE.slug)
+    if module.RULE.id == SITE:
+        shown = examples.of_lines(module.must_match, module.must_not_match)
+    yield from rule_page.page(module.RULE, shown, width, say)
 
 
 def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Iterable[Any]:

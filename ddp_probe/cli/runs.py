@@ -106,7 +106,9 @@ def _state(folders: List[str]) -> str:
     """Return a digest that changes with the files of a run, and with the rules: in a checkout, the version stays the same."""
     import hashlib
 
-    state: List[Any] = [ddp_probe.__version__, _rules()]
+    from ddp_probe.judging import site_rules
+
+    state: List[Any] = [ddp_probe.__version__, _rules(), site_rules.state()]
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]

@@ -97,7 +97,12 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "host_limits": ("too_many_open_files",),
     "own_failure": ("own_exception",),
     "ended_from_outside": ("ended_from_outside",),
+    "site_rule": ("site_rule",),
 }
+
+
+SITE_CAUSE = "site_rule"
+"""What a site's own rules find."""
 
 
 def group_of(cause: str) -> str:

@@ -5,7 +5,7 @@ installed as data.
 """
 
 import os
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Sequence, Tuple
 
 from ddp_probe.shared.regular_files import open_text
 
@@ -32,6 +32,12 @@ def of(slug: str) -> Tuple[Example, ...]:
     folder = next((path for path in (os.path.join(parent, slug) for parent in _FOLDERS) if os.path.isdir(path)), "")
     names = sorted(name for name in os.listdir(folder) if name.endswith(".log")) if folder else []
     return tuple(_read(folder, name) for name in names)
+
+
+def of_lines(must_match: Sequence[str], must_not_match: Sequence[str]) -> Tuple[Example, ...]:
+    """Return the lines of a site's own rule as its examples."""
+    matching = [Example("It must match.", lines) for lines in must_match]
+    return (*matching, *(Example("It must not match.", lines, "clear") for lines in must_not_match))
 
 
 def _read(folder: str, name: str) -> Example:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.judging import looks, printed, proof
+from ddp_probe.judging import looks, printed, proof, site_rules
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.failed_starts import failed_starts
 from ddp_probe.judging.nevertheless import repairs
 from ddp_probe.judging.open_questions import open_questions
-from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided, explained
+from ddp_probe.judging.rule import ERROR, Evidence, Finding, Rule, Undecided, explained
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.judging.survived_failures import note_survived
 from ddp_probe.judging.waiting import of_others
@@ -66,7 +66,7 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
 
 def _judge(run: Run, chosen: Sequence[Any]) -> Diagnosis:
     asked = chosen or modules()
-    rules = {rule_of(module).slug: rule_of(module) for module in modules()}
+    rules = {rule_of(module).slug: rule_of(module) for module in (*modules(), *chosen)}
     answers = list(chain.from_iterable(_ask(module, run) for module in asked))
     read = list(chain.from_iterable(_read(module, run) for module in asked))
     undecided = [answer for answer in answers if isinstance(answer, Undecided)]
@@ -75,6 +75,8 @@ def _judge(run: Run, chosen: Sequence[Any]) -> Diagnosis:
         undecided += [_unsure(finding) for finding in findings]
         findings = []
     findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
+    if run.failures and not chosen:
+        findings = _with_site_rules(findings, run, rules)
     if not any(finding.severity == ERROR for finding in findings):
         undecided += [answer for answer in read if isinstance(answer, Undecided)]
         undecided += looks.open_questions(run) if looks.only(run) else open_questions(run, undecided)
@@ -147,6 +149,30 @@ def _beside(of_texts: List[Finding], findings: List[Finding], rules: "dict[str, 
     if any(finding.severity == ERROR for finding in findings):
         new = [finding for finding in new if not rules[finding.slug].last_resort]
     return _weigh(_better(_itself_first(new), rules))
+
+
+def _with_site_rules(findings: List[Finding], run: Run, rules: "dict[str, Rule]") -> List[Finding]:
+    """Ask the site's own rules: they answer what ours leave open, and yield if one of ours names a cause."""
+    site_rules.note_refused(run)
+    answers: List[Finding] = []
+    for plain in (False, True):
+        if not answers:
+            asked = [list(printed.by_text(rule.RULE, run, plain)) for rule in site_rules.loaded().rules]
+            answers = _weigh(list(chain.from_iterable(asked)))
+    if not answers:
+        return findings
+    errors = [finding for finding in findings if finding.severity == ERROR]
+    if any(not rules[finding.slug].last_resort for finding in errors):
+        return [_yielded_to(finding, answers[0]) if finding in errors else finding for finding in findings]
+    return [*answers, *(finding for finding in findings if finding not in errors)]
+
+
+def _yielded_to(finding: Finding, of_site: Finding) -> Finding:
+    """Say beside a finding of ours that a rule of the site matches, too."""
+    template = "The site's rule {slug} matches here, too; it yields to {id}."
+    place = of_site.evidence[0]
+    beside = Evidence(place.file, place.line, place.site, say(template, slug=of_site.slug, id=finding.id))
+    return replace(finding, evidence=[*finding.evidence, beside])
 
 
 def _itself_first(findings: List[Finding]) -> List[Finding]:

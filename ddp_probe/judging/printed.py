@@ -7,7 +7,18 @@ from string import Formatter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from ddp_probe.judging.facts import fact
-from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, constant, failed, first_of, line
+from ddp_probe.judging.rule import (
+    HIGH,
+    LOW,
+    Evidence,
+    HostCard,
+    Printed,
+    Rule,
+    constant,
+    failed,
+    first_of,
+    line,
+)
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.mask_forms import Expression
@@ -77,6 +88,17 @@ class Searchable:
     def possible(self, text: str) -> bool:
         """Tell whether a text has the words without which the pattern matches no part of it."""
         return any(_has_words(spans, text) for spans in self._ways)
+
+    def parts(self) -> List[str]:
+        """Return the expressions that Python searches for, one after the other."""
+        texts: List[str] = []
+        for spans in self._ways:
+            texts += [part.pattern.pattern for part in chain.from_iterable(spans)]
+        return texts
+
+    def has_word(self) -> bool:
+        """Tell whether each match has one of some words: another pattern is tried on every text."""
+        return all(any(part.words for part in chain.from_iterable(spans)) for spans in self._ways)
 
     def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
@@ -302,7 +324,17 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
         explains=[match.failure for match in decisive],
         confidence=HIGH if from_probe else LOW,
         restart=first.printed.restart,
+        without=_named_places(decisive),
     )
+
+
+def _named_places(several: List[Match]) -> List[HostCard]:
+    """Return the hosts and cards that the texts name."""
+    places: List[HostCard] = []
+    for match in several:
+        groups = match.found.groupdict()
+        places.append(HostCard(groups.get("host") or "", groups.get("card") or ""))
+    return sorted({place for place in places if any(place)})
 
 
 def _line(match: Match) -> int:

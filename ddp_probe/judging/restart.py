@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from ddp_probe.judging import card_use
 from ddp_probe.judging.attempts import Attempt, attempt, story
 from ddp_probe.judging.judge import Diagnosis
-from ddp_probe.judging.rule import AFTER, ELSEWHERE, NO, UNKNOWN, YES, Finding
+from ddp_probe.judging.rule import AFTER, ELSEWHERE, NO, UNKNOWN, YES, Finding, HostCard
 from ddp_probe.reading.model import Run
 from ddp_probe.wording.text import Text, say
 from ddp_probe.wording.words import at, listed, quoted
@@ -13,13 +13,6 @@ from ddp_probe.wording.words import at, listed, quoted
 _OF_CARDS = ("card-broken", "card-slowed-down", "stale-process-holds-card")
 """What is wrong with one card of a host, and not with all of them."""
 _MANY = 3  # Attempts in a row that do not go on: more than chance.
-
-
-class HostCard(NamedTuple):
-    """One card of a host, as torch names it there."""
-
-    host: str
-    card: str
 
 
 class Advice(NamedTuple):
@@ -31,6 +24,7 @@ class Advice(NamedTuple):
     cards: Tuple[HostCard, ...] = ()  # The same; if there are some, their hosts can stay.
     checkpoint: str = ""  # What the next attempt goes on from.
     attempts: Tuple[str, ...] = ()  # The names of those that were compared, this one last.
+    is_open: bool = False  # Nothing is known: a page for a person says nothing of it.
 
 
 def advice(diagnosis: Diagnosis) -> Optional[Advice]:
@@ -58,7 +52,8 @@ def _of_one(diagnosis: Diagnosis, this: Attempt) -> Advice:
     """Return what the rule says."""
     finding = this.finding
     if finding is None:
-        return Advice(UNKNOWN, say("It is not known whether a restart helps: no cause is known."))
+        because = say("It is not known whether a restart helps: no cause is known.")
+        return Advice(UNKNOWN, because, is_open=True)
     if finding.restart == NO:
         return Advice(NO, say("A restart does not help: the code or its settings fail again."))
     if finding.restart == AFTER:
@@ -73,7 +68,7 @@ def _of_one(diagnosis: Diagnosis, this: Attempt) -> Advice:
     if finding.restart == YES:
         return Advice(YES, say("A restart helps: this failure was chance."))
     because = say("It is not known whether a restart helps: it may be chance, and this is the only attempt.")
-    return Advice(UNKNOWN, because)
+    return Advice(UNKNOWN, because, is_open=True)
 
 
 def _of_several(attempts: List[Attempt], diagnosis: Diagnosis) -> Advice:
@@ -165,20 +160,26 @@ def _moves_with(attempts: List[Attempt]) -> str:
 
 
 def _elsewhere(run: Run, finding: Finding, this: Attempt) -> Advice:
-    cards = _cards(run, finding)
+    cards = _cards(run, finding, this)
+    named_hosts = sorted({place.host for place in finding.without if place.host})
+    hosts = tuple(named_hosts or this.guilty_hosts)
     if cards:
         names = listed([say("{card} of {host}", card=each.card, host=each.host) for each in cards])
         because = say("A restart helps elsewhere: without {cards}.", cards=names)
-        return Advice(ELSEWHERE, because, tuple(this.guilty_hosts), cards)
-    if this.guilty_hosts:
-        because = say("A restart helps elsewhere: without {hosts}.", hosts=listed(this.guilty_hosts))
-        return Advice(ELSEWHERE, because, tuple(this.guilty_hosts))
+        return Advice(ELSEWHERE, because, hosts, cards)
+    if hosts:
+        because = say("A restart helps elsewhere: without {hosts}.", hosts=listed(hosts))
+        return Advice(ELSEWHERE, because, hosts)
     because = say("A restart helps elsewhere; which host or card to leave out is not recorded.")
     return Advice(ELSEWHERE, because)
 
 
-def _cards(run: Run, finding: Finding) -> Tuple[HostCard, ...]:
-    """Return the cards of the guilty ranks, as far as their models were on one."""
+def _cards(run: Run, finding: Finding, this: Attempt) -> Tuple[HostCard, ...]:
+    """Return the cards that the text names, or those on which the guilty ranks had their models."""
+    alone = this.guilty_hosts[0] if len(this.guilty_hosts) == 1 else ""
+    cards = {HostCard(place.host or alone, place.card) for place in finding.without if place.card}
+    if cards and all(place.host for place in cards):
+        return tuple(sorted(cards))
     if finding.slug not in _OF_CARDS:
         return ()
     uses = [use for use in card_use.uses(run) if use.process.rank in finding.ranks]

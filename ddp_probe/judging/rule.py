@@ -20,6 +20,8 @@ RESTARTS = (NO, YES, ELSEWHERE, AFTER, UNKNOWN)
 """Whether a restart helps. No: the code or its settings fail again. Yes: it was chance. Elsewhere: it is this
 host or card. After: something has to be freed or waited for first. Unknown: none of these is sure.
 """
+SITE = "SITE"
+"""The id of every rule that a site has written itself; its slug tells it from the others."""
 TEXTS = ("title", "symptom", "evidence", "remedy")
 """What a person reads of a rule, in each language."""
 
@@ -31,6 +33,13 @@ class Evidence(msgspec.Struct, omit_defaults=True, frozen=True):
     line: int = 0
     site: Optional[Site] = None
     text: str = ""
+
+
+class HostCard(NamedTuple):
+    """A card of a host; or a host without one, or a card of a host that is not known."""
+
+    host: str
+    card: str
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,12 @@ class Finding:
     explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for, which need no other finding.
     edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be applied by a program: change.Edit, each.
     restart: str = UNKNOWN  # Whether a restart without that change helps: one of RESTARTS.
+    without: Sequence[HostCard] = ()  # Which hosts and cards to leave out, if the text names them.
+
+    @property
+    def page(self) -> str:
+        """Return what `explain` calls its rule."""
+        return self.slug if self.id == SITE else self.id
 
 
 class Undecided(NamedTuple):
@@ -76,7 +91,7 @@ class Printed(NamedTuple):
     without an end has one: `\s+` matches at most 60 characters, `\d+` 30, a class 300, and a group 20 times.
 
     A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, if a
-    log shows them.
+    log shows them. Groups `host` and `card` name what to leave out, if a restart helps elsewhere.
     """
 
     pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.
@@ -126,6 +141,7 @@ class Rule(NamedTuple):
         fix: Optional[str] = None,
         cause: str = "",
         restart: str = "",
+        without: Sequence[HostCard] = (),
     ) -> Finding:
         """Return a finding of this rule. What to change is a change, which becomes words, or words alone."""
         from ddp_probe.judging import job_calls  # It reads the job's source; the page of a rule needs none.
@@ -146,6 +162,7 @@ class Rule(NamedTuple):
             list(explains),
             changes.edits(change),
             restart or self.restart,
+            tuple(without),
         )
 
     def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:

@@ -1,7 +1,7 @@
-"""Reads the job's source: from the disk, or from the bundle that is open. What was read can be noted, so that a bundle can hold it.
+"""Reads the job's source: from the disk, or from the bundle that is open.
 
-Up to Python 3.8, a script that was started by a relative path has that path in its frames: it is looked for where the
-job ran, and not where the reader runs.
+What was read can be noted, so that a bundle can hold it. Up to Python 3.8, a script that was started by a relative
+path has that path in its frames: it is looked for where the job ran, and not where the reader runs.
 """
 
 import contextlib

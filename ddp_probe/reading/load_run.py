@@ -117,10 +117,7 @@ def from_lines(log: str) -> Run:
     """
     run = Run()
     if not log.lstrip().startswith(('{"event"', ledger_text.WORD)):
-        from ddp_probe.reading import text
-
-        run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
-        return assemble(run, [])
+        return from_text(log)
     written = log.strip().splitlines()
     ledgers = [line for line in written if line.startswith(ledger_text.WORD)]
     events = [json.loads(line) for line in written if not line.startswith(ledger_text.WORD)]
@@ -132,6 +129,15 @@ def from_lines(log: str) -> Run:
     run.read_at = ledger_text.START + _LATER
     run.running.update(process.rank for process in run.processes if process.rank in files and process.end is None and process.death is None)
     return run
+
+
+def from_text(log: str) -> Run:
+    """Build a Run from the text that a job printed, whatever it looks like."""
+    from ddp_probe.reading import text
+
+    run = Run()
+    run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
+    return assemble(run, [])
 
 
 def _size_told(event: Dict[str, Any]) -> int:

@@ -258,6 +258,12 @@ LANG = Setting(
     "The language that report, explain, watch, checkpoint and doctor print for a person: en or zh. Unset: zh if the first of LC_ALL, "
     "LC_MESSAGES and LANG that is set begins with zh, else en. Logs, JSON and the other forms for programs are in English.",
 )
+RULES = Setting(
+    "DDP_PROBE_RULES",
+    "",
+    _folder,
+    "Folder of a site's own rules: TOML files, as in docs/site-rules.md.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -315,6 +321,7 @@ SETTINGS: Tuple[Setting, ...] = (
     STATE_EVERY,
     CARDS,
     LANG,
+    RULES,
     RUN,
     ORIGIN,
     ARMED,

@@ -51,7 +51,7 @@ class EvidenceForm(msgspec.Struct):
 class FindingForm(msgspec.Struct):
     """One identified cause."""
 
-    id: Annotated[str, _doc("DDP and three digits; never reused for another rule.")]
+    id: Annotated[str, _doc("DDP and three digits, never reused for another rule; SITE for rules of a site.")]
     slug: Annotated[str, _doc("The rule's name; never reused for another rule.")]
     cause: Annotated[str, _doc("A key of the vocabulary of causes.")]
     severity: Annotated[str, _doc("error: it ended or hung the job, or will. warning: the job continues, but does not do what it appears to do.")]
@@ -169,7 +169,7 @@ class CardForm(msgspec.Struct):
     """One card of a host."""
 
     host: str
-    card: Annotated[str, _doc("As torch names it on that host, such as cuda:3.")]
+    card: Annotated[str, _doc("As torch names it on that host, such as cuda:3; or its address on the bus.")]
 
 
 class RestartForm(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from functools import lru_cache
 from typing import Dict, List
 
@@ -13,7 +14,11 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
 @lru_cache(maxsize=None)
 def translations(language: str) -> Dict[str, str]:
     """Return the translations of a language by their English texts, out of all its files."""
+    # It is not imported for the labels of a page that has no rule.
+    site_rules = sys.modules.get("ddp_probe.judging.site_rules")
     by_english: Dict[str, str] = {}
+    if site_rules is not None and language == "zh":
+        by_english.update(site_rules.chinese())
     for path in files(language):
         with open_text(path) as lines:
             by_english.update(read_po(list(lines)))

@@ -56,7 +56,8 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
 
 def _hint(finding: Finding, run: Run, width: int, say: Language) -> Iterator[StyledLine]:
     """Yield the command for the rule's page on this run, ready to be copied: on one line, or with a shell's line continuation."""
-    command, bundle = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id, bundled.current()
+    words, bundle = "python -m ddp_probe explain " + finding.page, bundled.current()
+    command = "  " + say("more: %s") % words
     places = [_short(place) for place in run.folders or [log.file for log in run.texts]] if bundle is None else [bundle.name]
     names = safe.line(" ".join(map(shlex.quote, places)))
     if not names or len(places) > _PLACES or len(names) > _LONGEST:
@@ -100,10 +101,10 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
 
 
 def restart(finding: Finding, diagnosis: Diagnosis) -> Optional[Text]:
-    """Return whether a restart helps; nothing for a warning, and for what stands beside the first error."""
+    """Return whether a restart helps; nothing if that is open, and for what is not the first error."""
     first = next((each for each in diagnosis.findings if each.severity == ERROR), None)
     answer = advice(diagnosis) if finding is first else None
-    return answer.because if answer is not None else None
+    return None if answer is None or answer.is_open else answer.because
 
 
 def _rule(finding: Finding) -> Optional[Rule]:

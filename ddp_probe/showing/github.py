@@ -69,7 +69,7 @@ def _of_finding(finding: Finding, diagnosis: Diagnosis) -> Annotation:
     parts += ["What to change:", *(safe.line(line, _LONGEST) for line in _first(finding.remedy.split("\n")))]
     parts += ["Or, for one run without editing: DDP_PROBE_FIX=%s" % finding.fix] if finding.fix else []
     parts += [safe.line(restart, _LONGEST)] if restart else []
-    parts += ["More: python -m ddp_probe explain %s" % finding.id]
+    parts += ["More: python -m ddp_probe explain %s" % finding.page]
     path = _in_checkout(site, diagnosis.run) if site is not None else ""
     return Annotation(finding.severity, title, "\n".join(parts), path, site.line if site is not None and path else 0)
 

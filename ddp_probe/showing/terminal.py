@@ -5,11 +5,12 @@ import os
 import sys
 from typing import Iterator, List, Optional, TextIO
 
+from ddp_probe.judging import site_rule_draft
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief_form, found, inventory, language, paint, ranks_table, remedies
 from ddp_probe.showing.language import ENGLISH, Language
-from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, sentence, wrap
+from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, paragraph, sentence, wrap
 from ddp_probe.showing.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import RankState, last_files, rank_states
@@ -36,6 +37,7 @@ def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, 
     if diagnosis.verdict == CLEAR:
         page += [StyledLine(""), *sentence(_clear(diagnosis, say), narrow, style=GOOD)]
     page += _undecided(diagnosis, narrow, paths, say)
+    page += _draft(diagnosis, narrow, paths, say)
     page += _remedies(run, narrow, paths, say)
     if states:
         guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
@@ -76,6 +78,14 @@ def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) ->
             for line in wrap(say("next: %s") % paths(reason.next, say), width, "    ", "    "):
                 yield StyledLine(line, GOOD)
     yield from more(len(diagnosis.undecided) - _REASONS, say)
+
+
+def _draft(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) -> Iterator[StyledLine]:
+    """Yield how a site makes a rule of a failure that it knows, if none answers a plain log."""
+    failure = site_rule_draft.unanswered(diagnosis)
+    if failure is not None:
+        yield StyledLine("")
+        yield from paragraph(paths(site_rule_draft.offer(failure), say), width)
 
 
 def _remedies(run: Run, width: int, paths: Paths, say: Language) -> Iterator[StyledLine]:

@@ -1,23 +1,18 @@
 """What third parties add by an entry point: a probe, an accelerator or a processor of each line, in a group of that name.
 
-Entry points are read from the files themselves, because importlib.metadata would cost each rank its import.
 A probe's entry point names a module like those in this folder: its PROBE declares the targets. The others name an attribute of a module.
 """
 
-import configparser
 import importlib
-import os
-import sys
 from typing import Any, Dict, List, Tuple
 
 from ddp_probe.activation.own_imports import jobs_modules
 from ddp_probe.activation.targets import PROGRAM, TargetRow
 from ddp_probe.shared import accelerators
-from ddp_probe.shared.ours import ours
+from ddp_probe.shared.entry_points import entry_points
 from ddp_probe.traced.patching import guard
 from ddp_probe.traced.record import add_processor
 
-_FOLDERS = 200
 _PROBES, _ACCELERATORS, _PROCESSORS = _GROUPS = ("ddp_probe.probes", "ddp_probe.accelerators", "ddp_probe.processors")
 
 
@@ -28,7 +23,7 @@ class Plugins:
         self.modules: Dict[str, Any] = {}
         self.rows: List[TargetRow] = []
         self._role = role
-        for group, name, value in entry_points():
+        for group, name, value in entry_points(_GROUPS):
             guard.run("plugins", self._load, group, name, value)
 
     def _load(self, group: str, name: str, value: str) -> None:
@@ -55,37 +50,3 @@ class Plugins:
 
 def _fail(exc: BaseException) -> None:
     raise exc
-
-
-def entry_points() -> List[Tuple[str, str, str]]:
-    """Return (group, name, value) of every entry point in a group of ours."""
-    entries = []
-    for folder in [entry for entry in sys.path if type(entry) is str][:_FOLDERS]:
-        for name in sorted(_infos(folder)):
-            entries += _declared(os.path.join(folder, name, "entry_points.txt"))
-    return list(dict.fromkeys(entries))
-
-
-def _infos(folder: str) -> List[str]:
-    try:
-        return [name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info"))]
-    except ours(OSError):
-        return []
-
-
-def _declared(path: str) -> List[Tuple[str, str, str]]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except ours(OSError):
-        return []
-    if "[ddp_probe." not in text:
-        return []
-    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
-    parser.read_string(text)
-    entries: List[Tuple[str, str, str]] = []
-    for group in parser.sections():
-        if group in _GROUPS:
-            entries.extend((group, name, value) for name, value in parser[group].items())
-    return entries

@@ -27,6 +27,7 @@ _SENTENCE = re.compile(r"[A-Za-z]{2,}[^%]* [a-z]{2,}")
 _OTHER = re.compile(r"\\[sdbwn.()\[]|\(\?|\[\^|^(?:(?:%s|\{0\}) )?(?:python|-m|pip) |^(?:dict|os\.\w+)\(|^\$|\(\)")
 APART = {
     "judging/examples.py": "no page shows its texts",
+    "judging/site_rule_draft.py": "a file that a person fills in, in English",
     "doctor/programs/": "they run in a child and print what they say, which is quoted",
     "checkpoints/pickle_machine.py": "what is wrong with a pickle is quoted",
     "showing/brief_form.py": "a form for programs, in English",

@@ -50,6 +50,7 @@ class Claim(NamedTuple):
 
 _LAUNCHERS, _COLLECTORS = ByTest("tests/clients/test_launcher_pages.py"), "tests/pipelines/test_%s.py"
 _SCHEDULERS = ByTest("tests/cli/test_schedulers_page.py")
+_SITE_RULES = ByTest("tests/diagnose/test_site_rules.py")
 _TREE = Illustration("The names in a folder of runs; the README's run and test_run_folder.py have real ones.")
 _TROUBLE, _HANGS = "docs/troubleshooting.md", "docs/hangs.md"
 _HOW, _CARDS = "docs/contributing/how-it-works.md", "docs/contributing/accelerators.md"
@@ -134,6 +135,8 @@ CLAIMS: List[Claim] = [
     Claim("docs/pipelines/loki.md", "", ByTest(_COLLECTORS % "loki"), "yaml"),
     Claim("docs/pipelines/vector.md", "vector ", SHELL),
     Claim("docs/pipelines/vector.md", "", ByTest(_COLLECTORS % "vector"), "coffee"),
+    Claim("docs/site-rules.md", "$ python -m ddp_probe rules", _SITE_RULES),
+    Claim("docs/site-rules.md", "", _SITE_RULES, "toml"),
     Claim("docs/schedulers.md", "", _SCHEDULERS, "bash"),
     Claim("docs/schedulers.md", "", _SCHEDULERS, "yaml"),
 ]

@@ -7,8 +7,8 @@ import pytest
 from ddp_probe.reading import job_source
 
 
-def test_relative_paths_are_looked_for_where_the_job_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader in another folder, even one with a file of that name, reads the job's; absolute paths are as they are."""
+def test_relative_paths_begin_where_the_job_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader in another folder, even one with a file of that name, reads the job's; absolute paths stay."""
     job, here = tmp_path / "job", tmp_path / "here"
     for folder in (job, here):
         folder.mkdir()

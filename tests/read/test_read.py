@@ -150,5 +150,5 @@ def test_device_ids_of_older_logs_are_numbers():
     ids = ["0", "cuda:1", "device(type='gcu', index=2)", "<Card>", "cpu"]
     line = json.dumps({"event": "ddp.init", "phase": "begin", "device_ids": ids})
     assert decode(line.encode()).event.device_ids == [0, 1, 2, "<Card>", "cpu"]
-    changed = json.dumps({"event": "ddp.init", "phase": 7, "device_ids": ids})  # A type that this version does not know.
+    changed = json.dumps({"event": "ddp.init", "phase": 7, "device_ids": ids})  # Another type of phase.
     assert decode(changed.encode()).event.device_ids == [0, 1, 2, "<Card>", "cpu"]

@@ -60,7 +60,6 @@ def test_a_finding_is_an_error_at_its_line(made: Diagnosis) -> None:
         "What to change:",
         *made.findings[0].remedy.split("\n"),
         "Or, for one run without editing: DDP_PROBE_FIX=move-model",
-        "It is not known whether a restart helps: it may be chance, and this is the only attempt.",
         "More: python -m ddp_probe explain DDP104",
     ]
 

@@ -1,5 +1,6 @@
 """Which runs are attempts of one job, and what they tell together, over the events that launches leave."""
 
+import json
 from pathlib import Path
 from typing import Any, Dict
 
@@ -10,8 +11,9 @@ from ddp_probe.judging import attempts
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.restart import Advice, advice
 from ddp_probe.judging.rule import AFTER, ELSEWHERE, NO, UNKNOWN, YES
-from ddp_probe.reading.load_run import load
+from ddp_probe.reading.load_run import from_text, load
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.showing import as_json, terminal
 
 HOURS = 3600.0
 
@@ -190,7 +192,35 @@ def test_an_attempt_that_cannot_be_read_costs_no_report(root: Path, monkeypatch:
     assert _chance(root, NOON + 2 * HOURS).because.endswith(": run-3600 cannot be read.")
 
 
+@pytest.mark.parametrize(("attempts_before", "is_said"), [(0, False), (1, True)])
+def test_a_person_is_not_told_that_nothing_is_known(root: Path, attempts_before: int, is_said: bool) -> None:
+    """Of one attempt that can be chance, a page is silent and a program gets unknown; of several, it speaks."""
+    for number in range(attempts_before):
+        _failed(root, NOON + number * HOURS, BAD)
+    last = _failed(root, NOON + attempts_before * HOURS, BAD if not attempts_before else FULL)
+    diagnosis = judge(load([str(last.folder)]))
+    answer = advice(diagnosis)
+    assert answer is not None
+    page = "\n".join(line.text for line in terminal.lines(diagnosis, 200))
+    assert (answer.because in page) is is_said
+    assert json.loads(as_json.text(diagnosis))["restart"]["because"] == answer.because
+
+
 def test_what_ended_well_needs_no_restart(root: Path) -> None:
     """A run without an error or an open question has no advice."""
     run = load([str(Launch(root, NOON).rank(0).rank(1).folder)])
     assert (judge(run).exit_code(), advice(judge(run))) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts", "cards"),
+    [
+        ("node7 kernel: NVRM: Xid (PCI:0000:b3:00): 109, TIMEOUT", ("node7",), (("node7", "0000:b3:00"),)),
+        ("NVRM: Xid (PCI:0000:b3:00): 109, CTX SWITCH TIMEOUT", (), ()),
+    ],
+)
+def test_the_kernel_names_the_card_to_leave_out(line: str, hosts: Any, cards: Any) -> None:
+    """If the kernel's line of an Xid names its host, a restart leaves out that card of that host."""
+    answer = advice(judge(from_text(line)))
+    assert answer is not None
+    assert (answer.helps, answer.hosts, answer.cards) == (ELSEWHERE, hosts, cards)

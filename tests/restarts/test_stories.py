@@ -23,6 +23,7 @@ def _has_hosts() -> bool:
 HOSTS = _has_hosts()
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("story", truths(), ids=lambda story: story["name"].replace(" ", "-"))
 def test_a_story_is_told(story: Dict[str, Any], tmp_path: Path, armed: Callable[..., Dict[str, str]]) -> None:

@@ -1,8 +1,14 @@
 """A card, or the link to it, is broken: the driver or torch says so."""
 
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.xids import LINK, REBOOT, RESET, numbers
 
-_XID = r"(?:48|63|64|74|79|92|94|95|119|120|140|14[4-9]|150)"  # Of the card, its memory or its links; 13, 31, 43 and 45 come from programs, too.
+_XID = (
+    r"(?:(?P<host>[\w.-]+) kernel: (?:\[[\d. ]+\] )?)?(?:NVRM: )?"
+    r"Xid \(PCI:(?P<card>[\da-fA-F:.]{4,16})\): (?P<xid>%s)\b"
+)
+# NVIDIA's catalogue lets a job start again after these, or asks for nothing: they come before worse.
+_OF_MEMORY = "63|92|94"
 
 RULE = Rule(
     id="DDP237",
@@ -27,8 +33,23 @@ RULE = Rule(
             says="A card reports an {what} error that it cannot correct.",
         ),
         Printed(
-            r"(?:NVRM: )?Xid \(PCI:(?P<card>[\da-fA-F:.]{4,16})\): (?P<xid>%s)\b" % _XID,
-            says="The driver reports Xid {xid} for the card at {card}: the card or its link is broken.",
+            _XID % numbers(RESET),
+            says="The driver reports Xid {xid} for the card at {card}: it is broken, or has to be reset.",
+            ranks=False,
+        ),
+        Printed(
+            _XID % numbers(REBOOT),
+            says="The driver reports Xid {xid} for the card at {card}: its host has to be started again.",
+            ranks=False,
+        ),
+        Printed(
+            _XID % numbers(LINK),
+            says="The driver reports Xid {xid} for the card at {card}: its link to other cards is broken.",
+            ranks=False,
+        ),
+        Printed(
+            _XID % _OF_MEMORY,
+            says="The driver reports Xid {xid} for the card at {card}: its memory has errors.",
             ranks=False,
         ),
         Printed(

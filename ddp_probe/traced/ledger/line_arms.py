@@ -1,9 +1,9 @@
 """Which arm of its line a call stands in: a conditional expression has both in one line.
 
 Ranks that take other arms of one line make their calls at the same line. The arms are found in the bytecode:
-a jump under a condition begins a new one. A line without such a jump is known by its bytes. The instructions of
-a function are read once, when a line of it that has one is first met. A `finally` is compiled once for each way
-into it: each copy is counted by itself, so that all have the same numbers.
+a jump under a condition begins a new one. A line without such a jump is known by its bytes. The instructions
+of a function are read once, when a line of it that has one is first met. A `finally` is compiled once for
+each way into it: each copy is counted by itself, so that all have the same numbers.
 """
 
 import dis

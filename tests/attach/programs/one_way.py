@@ -88,7 +88,7 @@ def main() -> None:
             os.mkfifo("terminal")
             with open(os.open("terminal", os.O_RDWR), "rb") as terminal:
                 pdb.Pdb(stdin=io.TextIOWrapper(terminal), stdout=sys.stdout).set_trace()  # type: ignore[type-var]
-                print("resumed", flush=True)  # Here the debugger stops: before 3.10 the end of a `with` is no line.
+                print("resumed", flush=True)  # The debugger stops here: up to 3.9 a `with` ends in no line.
         elif way == "accumulates":
             accumulates(model)
         else:
