@@ -23,7 +23,7 @@ class JobFile(NamedTuple):
 
 
 _NOTING: List[Dict[str, JobFile]] = []
-_FOLDERS: List[str] = []  # Where the jobs ran that are being judged, the innermost last.
+_FOLDERS: List[str] = []  # The folders of the jobs that are being judged, the innermost last.
 
 
 def read(path: str) -> Optional[JobFile]:

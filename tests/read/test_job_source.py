@@ -1,4 +1,4 @@
-"""Where the job's source is looked for."""
+"""The folder in which the source of a job is looked for."""
 
 from pathlib import Path
 
