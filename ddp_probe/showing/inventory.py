@@ -70,7 +70,9 @@ def began(run: Run) -> float:
 
 def since(run: Run, say: Language = ENGLISH) -> str:
     """Say when a run began, and with which command; of the newest run, how old it is."""
-    when = say("%s, last heard of %s ago") % (moment(began(run)), _span(age(run))) if run.is_newest else moment(began(run))
+    when = say.text(moment(began(run)))
+    if run.is_newest:
+        when = say("%s, last heard of %s ago") % (when, _span(age(run)))
     words = command(run)
     return say(": ").join([when, glance.typed(words)] if words else [when])
 
