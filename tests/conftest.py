@@ -64,6 +64,7 @@ for _name in ("LC_ALL", "LC_MESSAGES", "LANG"):
 # The pages have times in the reader's zone; tests read them in UTC, unless one sets TZ or DDP_PROBE_TZ.
 os.environ["TZ"] = "UTC"
 time.tzset()
+os.environ["PAGER"] = ""  # A report in a terminal would wait for a key.
 # A shell starts what it puts in the background with Ctrl-C ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
