@@ -11,7 +11,7 @@ from typing import Dict, List, Tuple
 
 
 def in_terminal(args: List[str], env: Dict[str, str], columns: int = 100, lines: int = 40) -> Tuple[int, str]:
-    """Run ``python -m ddp_probe ARGS`` in a terminal; return the exit code and what it was sent, with plain line ends."""
+    """Run ``python -m ddp_probe ARGS`` in a terminal; return the exit code and what it was sent."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     modes = termios.tcgetattr(follower)

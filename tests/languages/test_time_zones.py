@@ -110,7 +110,7 @@ def test_logs_prints_the_zone_and_takes_it_back(printed: Callable[..., str]) -> 
 
 
 @pytest.mark.parametrize("option", ["--html", "--trace"])
-def test_a_file_is_in_the_zone_of_its_writer(printed: Callable[..., str], tmp_path: Path, option: str) -> None:
+def test_a_file_has_the_zone_of_its_writer(printed: Callable[..., str], tmp_path: Path, option: str) -> None:
     """Its texts have the offset, so that another reader can tell."""
     page = tmp_path / "page"
     printed(["report", option, str(page)], **_SHANGHAI)
