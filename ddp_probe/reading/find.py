@@ -75,14 +75,15 @@ def written(file: str) -> float:
 
 
 def newest() -> str:
-    """Return the newest run, or say how to get one; a run that a job wrote itself comes before what `attach` saw of it."""
+    """Return the newest run, or say how to get one; a job's own comes before what `attach` saw of it."""
     folder = root()
     folders = runs(folder)
     if not folders:
         raise no_run(folder)
     if not is_look(folders[0]):
         return folders[0]
-    return next((other for other in folders[1:] if not is_look(other) and _same_processes(other, folders[0])), folders[0])
+    own = [other for other in folders[1:] if not is_look(other) and _same_processes(other, folders[0])]
+    return own[0] if own else folders[0]
 
 
 def is_look(folder: str) -> bool:
@@ -104,7 +105,8 @@ def _same_processes(folder: str, other: str) -> bool:
 
 
 def _processes(folder: str) -> Set[str]:
-    return {os.path.basename(file) for file in _event_files(folder) if os.path.basename(file).startswith(_STARTS[0])}
+    names = map(os.path.basename, _event_files(folder))
+    return {name for name in names if name.startswith(_STARTS[0])}
 
 
 def no_run(folder: str) -> UnusableError:

@@ -63,10 +63,11 @@ def test_ranks_of_one_host_and_of_one_folder(clean_env, whole_run, whole_report,
 
 
 def test_a_launch_of_one_host_does_not_ask_its_agent(clean_env, whole_run, tmp_path):
-    """At a port at which no agent listens, as torchrun leaves it with MASTER_PORT 0, the report comes at once."""
+    """At a port at which no agent listens, as with MASTER_PORT 0, the report comes at once."""
     root = split(whole_run, tmp_path, "1234")
-    launch = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "TORCHELASTIC_USE_AGENT_STORE": "True"}
-    done = ended(start(["-m", "ddp_probe", "gather"], ["--json"], clean_env(DDP_PROBE_DIR=str(root), **launch)))
+    launch = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    env = clean_env(DDP_PROBE_DIR=str(root), TORCHELASTIC_USE_AGENT_STORE="True", **launch)
+    done = ended(start(["-m", "ddp_probe", "gather"], ["--json"], env))
     assert "This launch has one host: there is nothing to fetch." in done.stderr
     assert "could not be asked" not in done.stderr
     assert done.returncode == 1

@@ -3,17 +3,20 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 import pytest
 
 from ddp_probe.reading import find
 
+_LOOK = "attach-20261122-145900-7"
+Run = Callable[..., Any]
+
 
 @pytest.fixture
 def runs(tmp_path: Path, repo: Path) -> Path:
     """A folder with an older run of another job, a run, and a later look at the same processes."""
-    names = {"other": "08_uneven_batches", "armed": "00_healthy_ddp", "attach-20261122-145900-7": "00_healthy_ddp"}
+    names = {"other": "08_uneven_batches", "armed": "00_healthy_ddp", _LOOK: "00_healthy_ddp"}
     for seconds, (name, recorded) in enumerate(names.items()):
         shutil.copytree(repo / "tests/recorded/new" / recorded, tmp_path / name)
         for file in (tmp_path / name).iterdir():
@@ -25,7 +28,7 @@ def test_a_run_comes_before_what_attach_saw_of_it(runs: Path, monkeypatch: pytes
     """The look is newer, and the run of the same processes is the newest run."""
     monkeypatch.setenv("DDP_PROBE_DIR", str(runs))
     assert Path(find.newest()).name == "armed"
-    assert [Path(look).name for look in find.looks_at(str(runs / "armed"))] == ["attach-20261122-145900-7"]
+    assert [Path(look).name for look in find.looks_at(str(runs / "armed"))] == [_LOOK]
     assert find.looks_at(str(runs / "other")) == []
 
 
@@ -33,16 +36,14 @@ def test_a_look_at_another_job_stays_the_newest_run(runs: Path, monkeypatch: pyt
     """Without a run of the same processes, attach's is read."""
     monkeypatch.setenv("DDP_PROBE_DIR", str(runs))
     shutil.rmtree(runs / "armed")
-    assert Path(find.newest()).name == "attach-20261122-145900-7"
+    assert Path(find.newest()).name == _LOOK
 
 
 @pytest.mark.parametrize(
     ("language", "words"),
     [("en", "attach has seen this job from outside, too"), ("zh", "attach 也从外部看过这个任务")],
 )
-def test_the_report_names_the_look(
-    runs: Path, clean_env: Callable[..., Dict[str, str]], run_python: Callable[..., Any], language: str, words: str
-) -> None:
+def test_a_report_names_it(runs: Path, clean_env: Run, run_python: Run, language: str, words: str) -> None:
     """It has the command that reads the look; a run that is named has no such note."""
     env = clean_env(DDP_PROBE_DIR=str(runs), DDP_PROBE_LANG=language, COLUMNS="200")
     page = run_python(["-m", "ddp_probe", "report"], env=env).stdout
