@@ -19,7 +19,7 @@ run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 docs/schedulers.md says how job scripts and pipelines use them.
 
 In a terminal, a report that is longer than it goes through a pager: that of
-PAGER, or less. --html and --trace print one line there, and where the file is.
+PAGER, or less. With --html or --trace, it has one line and the file's name.
 
 exit codes:
   0  clear: every rank ended normally; warnings may be printed

@@ -3,7 +3,7 @@
 import functools
 import os
 import sys
-from typing import Iterator, List, Optional
+from typing import Iterator, List, Optional, TextIO
 
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.rule import ERROR
@@ -32,14 +32,14 @@ WIDEST = 110  # Longer lines are hard to read; the table may use the full width.
 _REASONS = 8  # Maximum reasons shown.
 
 
-def show(diagnosis: Diagnosis) -> None:
+def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
     """Print the report with the terminal's colours, links and width, or 80 columns without a terminal."""
-    paint.write(_page(diagnosis))
+    paint.write(_page(diagnosis, stream or sys.stdout), stream)
 
 
 def show_paged(diagnosis: Diagnosis) -> None:
     """Print the report, through a pager if it is longer than the terminal."""
-    pager.write(_page(diagnosis))
+    pager.write(_page(diagnosis, sys.stdout))
 
 
 def show_sum(diagnosis: Diagnosis) -> None:
@@ -47,12 +47,12 @@ def show_sum(diagnosis: Diagnosis) -> None:
     paint.write([last_line(diagnosis, paint.width(), language.chosen(sys.stdout))])
 
 
-def _page(diagnosis: Diagnosis) -> List[StyledLine]:
-    paths, say = Paths(diagnosis.run, GLUE), language.chosen(sys.stdout)
+def _page(diagnosis: Diagnosis, stream: TextIO) -> List[StyledLine]:
+    paths, say = Paths(diagnosis.run, GLUE), language.chosen(stream)
     page = lines(diagnosis, paint.width(), paths, say=say)
-    if sys.stdout.isatty() and pager.is_longer(page):  # Else the verdict is on the screen.
+    if stream.isatty() and pager.is_longer(page):  # Else the verdict is on the screen.
         page += [StyledLine(""), last_line(diagnosis, paint.width(), say)]
-    return list(_linked(page, diagnosis.run, paths)) if paint.links(sys.stdout) else page
+    return list(_linked(page, diagnosis.run, paths)) if paint.links(stream) else page
 
 
 def last_line(diagnosis: Diagnosis, width: int, say: Language = ENGLISH) -> StyledLine:
