@@ -20,6 +20,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -60,6 +61,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 for _name in ("LC_ALL", "LC_MESSAGES", "LANG"):
     if os.environ.get(_name, "").lower().startswith("zh"):
         os.environ[_name] = "C.UTF-8"
+# The pages have times in the reader's zone; tests read them in UTC, unless one sets TZ or DDP_PROBE_TZ.
+os.environ["TZ"] = "UTC"
+time.tzset()
+os.environ["PAGER"] = ""  # A report in a terminal would wait for a key.
 # A shell starts what it puts in the background with Ctrl-C ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

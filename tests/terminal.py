@@ -10,10 +10,10 @@ import termios
 from typing import Dict, List, Tuple
 
 
-def in_terminal(args: List[str], env: Dict[str, str], columns: int = 100) -> Tuple[int, str]:
-    """Run ``python -m ddp_probe ARGS`` in a terminal of 40 lines; return the exit code and what it was sent, with plain line ends."""
+def in_terminal(args: List[str], env: Dict[str, str], columns: int = 100, lines: int = 40) -> Tuple[int, str]:
+    """Run ``python -m ddp_probe ARGS`` in a terminal; return the exit code and what it was sent."""
     leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     modes = termios.tcgetattr(follower)
     modes[1] &= ~termios.ONLCR
     termios.tcsetattr(follower, termios.TCSANOW, modes)

@@ -145,7 +145,8 @@ def _folder(job: Job) -> str:
     """Make the folder of the run, in the folder of all runs."""
     first: Dict[str, str] = next((member.environment for member in job.members if member.environment), {})
     job_id = first.get("SLURM_JOB_ID", "")
-    name = "attach-%s%s-%d" % (datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S"), "-" + job_id if job_id.isdigit() else "", os.getpid())
+    began, of_job = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S"), "-" + job_id if job_id.isdigit() else ""
+    name = "%s%s%s-%d" % (find.LOOK, began, of_job, os.getpid())
     for nth in range(1000):
         path = os.path.join(find.root(), name + ("-%d" % nth if nth else ""))
         try:

@@ -27,7 +27,7 @@ class _Parser(argparse.ArgumentParser):
         from ddp_probe.showing import language
 
         say = language.chosen(file or sys.stdout)
-        if say != language.ENGLISH:
+        if not say.is_english:
             _help_texts.translate(self, say)
         super().print_help(file)
 

@@ -6,9 +6,10 @@ shell pattern, or an archive of 'bundle'; several are read as one run. The
 default is the newest run. --raw prints the original JSON lines, for grep and
 jq.
 
-A line has: time (UTC), rank (L: a launcher), event and phase, the important
-fields, and the line of the job. In a terminal it is cut to the width; in a pipe
-it is complete. Times are by each host's own clock; 'report' aligns them.
+A line has: time with its zone (Z is UTC), rank (L: a launcher), event and
+phase, the important fields, and the line of the job. In a terminal it is cut to
+the width; in a pipe it is complete. Times are by each host's own clock;
+'report' aligns them.
 
 Coverage (probe.coverage), and calls that the ledger has too (dist.collective),
 are shown only with --raw, if they failed, or if --event names them.
@@ -21,8 +22,10 @@ JSON lines that the job itself writes to *.jsonl files in the run's folder are
 shown by time beside them, if they have an event and a timestamp, as structlog
 writes them.
 
---since takes 18:26, 18:26:05.5 (on the day of the run's last event),
-2026-11-21T18:26:05Z, or -90s, -5m, -2h: that long before the run's last event.
+--since takes 18:26, 18:26:05.5Z, 18:26+08:00 (on the day of the run's last
+event), 2026-11-21T18:26:05Z, or -90s, -5m, -2h: that long before the run's last
+event. A time without a zone is in the zone of the printed times (DDP_PROBE_TZ,
+or that of this host).
 """
 
 import argparse
@@ -62,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", metavar="N", action="append", default=[], help="3, or 0,4-7, or L for the launchers; may be repeated")
     events = "a name such as ddp.init, or a pattern such as 'checkpoint.*'; may be repeated"
     parser.add_argument("--event", metavar="E", action="append", default=[], help=events)
-    parser.add_argument("--since", metavar="TIME", help="a time (UTC), or -5m")
+    parser.add_argument("--since", metavar="TIME", help="a time, or -5m")
     parser.add_argument("--errors", action="store_true", help="only failures and warnings")
     parser.add_argument("--follow", action="store_true", help="continue with new lines while the job runs")
     parser.add_argument("--raw", action="store_true", help="the original JSON lines")
@@ -256,24 +259,28 @@ def _since(text: str, files: List[str]) -> float:
     """Return a time in seconds since 1970."""
     from datetime import datetime, timezone
 
+    from ddp_probe.shared import settings
+
     ago = re.fullmatch(r"-?(\d{1,9}(?:\.\d+)?)([smhd])", text)
     if ago:
         return _end(files) - float(ago[1]) * _UNITS[ago[2]]
+    zoned = re.fullmatch(r"(.*?:.*?)(Z|[+-]\d\d:\d\d)?", text) or ("", text, None)
+    zone = settings.get(settings.TZ, {settings.TZ.name: zoned[2]} if zoned[2] else None)
     for form in ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f"):
         try:
-            clock = datetime.strptime(text, form).replace(tzinfo=timezone.utc)
+            clock = datetime.strptime(zoned[1], form).time()  # noqa: DTZ007  # the zone is that of the day
         except ValueError:
             continue
-        day = datetime.fromtimestamp(_end(files), tz=timezone.utc)
-        return day.replace(hour=clock.hour, minute=clock.minute, second=clock.second, microsecond=clock.microsecond).timestamp()
+        day = datetime.fromtimestamp(_end(files), tz=timezone.utc).astimezone(zone)
+        return datetime.combine(day, clock, day.tzinfo).timestamp()
     try:
-        moment = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+        moment = datetime.fromisoformat(zoned[1])
     except ValueError:
         raise UsageError(
             say("{text} is not a valid time.", text=repr(text)),
             "Write --since 18:26, --since 2026-11-21T18:26:05Z, or --since -5m.",
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    return (moment if zone is None else moment.replace(tzinfo=zone)).timestamp()
 
 
 def _end(files: List[str]) -> float:

@@ -18,6 +18,9 @@ run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
             verdict, one for each finding, and one for each open question
 docs/schedulers.md says how job scripts and pipelines use them.
 
+In a terminal, a report that is longer than it goes through a pager: that of
+PAGER, or less. With --html or --trace, it has one line and the file's name.
+
 exit codes:
   0  clear: every rank ended normally; warnings may be printed
   1  found: an error; with --strict, a warning too
@@ -39,7 +42,7 @@ of the same command in DDP_PROBE_DIR):
 import argparse
 import functools
 import sys
-from typing import Callable, List
+from typing import Any, Callable, List
 
 import ddp_probe
 from ddp_probe.cli._commands import FILES, RUNS, Command
@@ -74,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WAY",
         help="what the exit code says: verdict (the default), or restart, whether a restart helps",
     )
+    parser.add_argument("--no-pager", action="store_true", help="do not use a pager; PAGER= does the same")
     parser.add_argument("--cores", type=int, default=0, metavar="N", help="use at most N cores (default: all)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
 
@@ -141,14 +145,26 @@ def _run(args: argparse.Namespace) -> int:
         finally:
             bar.clear()
         diagnosis = ddp_probe.diagnose(logged_run)
-        _show(diagnosis, args.form, files)
+        _show(diagnosis, args.form, files, is_paged=not args.no_pager)
         return exit_codes.of(diagnosis, args.exit_by, args.strict)
 
 
-def _show(diagnosis: object, form: str, files: "List[forms.WrittenFile]") -> None:
-    """Print the report and write the files: 'report --trace FILE | head' writes its file as well."""
+def _show(diagnosis: Any, form: str, files: "List[forms.WrittenFile]", *, is_paged: bool) -> None:
+    """Print the report and write the files: 'report --trace FILE | head' writes its file as well.
+
+    In a terminal, who asks for a file gets the last line of the report and where the file is.
+    """
+    from ddp_probe.showing import terminal
+
     try:
-        forms.show(diagnosis, form)
+        if form != forms.TERMINAL or not sys.stdout.isatty():
+            forms.show(diagnosis, form)
+        elif files:
+            terminal.show_sum(diagnosis)
+        elif is_paged:
+            terminal.show_paged(diagnosis)
+        else:
+            terminal.show(diagnosis)
         sys.stdout.flush()
     except BrokenPipeError:
         forms.write_files(files, diagnosis)

@@ -11,7 +11,7 @@ import pwd
 import re
 import shlex
 import stat
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.reading import fold_file, launches
 from ddp_probe.shared import ledger_schema, settings
@@ -26,6 +26,8 @@ _EMPTY = say("It contains no file of the probe ({patterns}).", patterns=listed(P
 _LIST = say("'python -m ddp_probe runs' lists the runs of this folder.")
 MOST_MATCHES = 200_000  # Files that a pattern may match: a run of ten thousand ranks has fifty thousand.
 MOST_TEXTS = 20_000  # Plain logs of one job: one for each rank.
+LOOK = "attach-"
+"""How the name of what `attach` saw begins."""
 _SHOWN = 4  # At most this many runs are listed if several match.
 
 
@@ -73,12 +75,38 @@ def written(file: str) -> float:
 
 
 def newest() -> str:
-    """Return the newest run, or say how to get one."""
+    """Return the newest run, or say how to get one; a job's own comes before what `attach` saw of it."""
     folder = root()
     folders = runs(folder)
     if not folders:
         raise no_run(folder)
-    return folders[0]
+    if not is_look(folders[0]):
+        return folders[0]
+    own = [other for other in folders[1:] if not is_look(other) and _same_processes(other, folders[0])]
+    return own[0] if own else folders[0]
+
+
+def is_look(folder: str) -> bool:
+    """Tell whether a run is what `attach` saw from outside."""
+    return os.path.basename(folder).startswith(LOOK)
+
+
+def looks_at(folder: str) -> List[str]:
+    """Return the runs of `attach` beside a run that saw the same processes, newest first."""
+    if is_look(folder):
+        return []
+    others = runs(os.path.dirname(os.path.abspath(folder)))
+    return [other for other in others if is_look(other) and _same_processes(folder, other)]
+
+
+def _same_processes(folder: str, other: str) -> bool:
+    """Tell whether two runs have a process in common: its rank, host and pid are the name of its file."""
+    return bool(_processes(folder) & _processes(other))
+
+
+def _processes(folder: str) -> Set[str]:
+    names = map(os.path.basename, _event_files(folder))
+    return {name for name in names if name.startswith(_STARTS[0])}
 
 
 def no_run(folder: str) -> UnusableError:

@@ -13,6 +13,7 @@ from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import tzinfo
     from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 _OFF = ("", "0", "off", "false", "no")
@@ -52,6 +53,28 @@ def _line(text: str) -> str:
 def _language(text: str) -> str:
     """Parse en or zh; an empty string leaves the choice to the locale."""
     return _choice("en", "zh")(text) if text.strip() else ""
+
+
+def _zone(text: str) -> Optional[tzinfo]:
+    """Parse UTC, an offset or the name of a time zone; an empty string leaves the choice to the host."""
+    word = text.strip()
+    if not word:
+        return None
+    from datetime import timedelta, timezone
+
+    if word.upper() in ("UTC", "Z"):
+        return timezone.utc
+    hours, _, minutes = word[1:].partition(":")
+    try:
+        if word[0] in "+-":
+            offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+            return timezone(offset if word[0] == "+" else -offset)
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(word)
+    except ours(ImportError, ValueError, LookupError, OSError):
+        forms = "UTC, an offset such as +08:00, or, from Python 3.9 on, a name such as Asia/Shanghai"
+        raise ValueError(forms) from None
 
 
 def _ledger(text: str) -> bool:
@@ -264,6 +287,14 @@ RULES = Setting(
     _folder,
     "Folder of a site's own rules: TOML files, as in docs/site-rules.md.",
 )
+TZ = Setting(
+    "DDP_PROBE_TZ",
+    "",
+    _zone,
+    "The time zone of times that are printed for a person: UTC, an offset such as +08:00, or, from "
+    "Python 3.9 on, a name such as Asia/Shanghai. Unset: that of the host, which TZ changes. Files, "
+    "JSON and the other forms for programs have UTC.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -322,6 +353,7 @@ SETTINGS: Tuple[Setting, ...] = (
     CARDS,
     LANG,
     RULES,
+    TZ,
     RUN,
     ORIGIN,
     ARMED,

@@ -6,7 +6,8 @@ from typing import List
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.open_questions import unseen
 from ddp_probe.judging.rule import ERROR, Finding, Undecided
-from ddp_probe.showing import inventory, safe
+from ddp_probe.showing import inventory, language, safe
+from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.wording.words import named
 
 LONGEST = 500
@@ -18,19 +19,22 @@ _REASONS = 3
 
 def show(diagnosis: Diagnosis) -> None:
     """Print the lines."""
-    sys.stdout.write("".join(line + "\n" for line in lines(diagnosis)))
+    sys.stdout.write("".join(line + "\n" for line in lines(diagnosis, language.english())))
 
 
-def lines(diagnosis: Diagnosis) -> List[str]:
+def lines(diagnosis: Diagnosis, say: Language = ENGLISH) -> List[str]:
     """Return the lines."""
-    if diagnosis.verdict == FOUND:
-        shown = [finding(result) for result in diagnosis.findings]
-    else:
-        shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
     run = diagnosis.run
+    if diagnosis.verdict == FOUND:
+        shown = [finding(result, say) for result in diagnosis.findings]
+    else:
+        shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis, say)]
     if run.is_newest and (run.processes or run.launchers):
-        shown.append(safe.line("run %s: %s" % (run.name or "without a name", inventory.since(run)), LONGEST))
-    return _within(shown + ([safe.line("not seen: %s" % unseen(run).next, LONGEST)] if run.elsewhere else []))
+        since = inventory.since(run, say)
+        shown.append(safe.line("run %s: %s" % (run.name or "without a name", since), LONGEST))
+    if run.elsewhere:
+        shown.append(safe.line("not seen: %s" % say.text(unseen(run).next), LONGEST))
+    return _within(shown)
 
 
 def _within(shown: List[str]) -> List[str]:
@@ -48,15 +52,16 @@ def clear(diagnosis: Diagnosis) -> str:
     return GOOD_ORDER % named(sorted(diagnosis.run.ranks))
 
 
-def finding(result: Finding) -> str:
+def finding(result: Finding, say: Language = ENGLISH) -> str:
     """Return the line of one finding."""
     ranks = " [%s]" % named(result.ranks) if result.ranks else ""
     mark = "" if result.severity == ERROR else " %s" % result.severity
-    return safe.line("%s %s%s%s: %s" % (result.id, result.slug, ranks, mark, result.verdict), LONGEST)
+    verdict = say.text(result.verdict)
+    return safe.line("%s %s%s%s: %s" % (result.id, result.slug, ranks, mark, verdict), LONGEST)
 
 
-def _undecided(diagnosis: Diagnosis) -> str:
-    reasons = [reason.because for reason in diagnosis.undecided]
+def _undecided(diagnosis: Diagnosis, say: Language) -> str:
+    reasons = [say.text(reason.because) for reason in diagnosis.undecided]
     more = " And %d more." % (len(reasons) - _REASONS) if len(reasons) > _REASONS else ""
     return "undecided because: " + " ".join(safe.line(reason, LONGEST) for reason in reasons[:_REASONS]) + more
 

@@ -63,7 +63,7 @@ def summary(counts: Mapping[str, int], say: Language = ENGLISH) -> str:
 def _in_full(result: Result, width: int, say: Language) -> Iterator[StyledLine]:
     check, answer = result.check, result.answer
     yield StyledLine("%s %s %s" % (check.id, check.slug, say(answer.status)), _STYLES[answer.status])
-    if say is not ENGLISH:
+    if not say.is_english:
         yield from sentence(say("expected: %s") % say.of(check, "title"), width, 4, paint.STRONG)
     yield from sentence(say.text(answer.saw), width, 4)
     for detail in answer.details[:_DETAILS]:
@@ -80,7 +80,7 @@ def _listing(results: List[Result], width: int, say: Language) -> Iterator[Style
             yield StyledLine("")
             yield StyledLine(say(HUNDREDS[hundred]), paint.STRONG)
         yield StyledLine("  %s %s %s" % (say("ok"), result.check.id, result.check.slug), paint.GOOD)
-        if say is not ENGLISH:
+        if not say.is_english:
             yield from sentence(say.of(result.check, "title"), width, 5)
         yield from sentence(say.text(result.answer.saw), width, 5, paint.QUIET)
         for detail in result.answer.details[:_DETAILS]:

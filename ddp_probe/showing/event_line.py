@@ -1,13 +1,14 @@
 """One event as one line for a person: time, rank, event, its important fields, and the line of the job."""
 
+import math
 import os
-import time
 from typing import Any, Dict, Iterator, List
 
-from ddp_probe.shared import schema
+from ddp_probe.shared import schema, settings
 from ddp_probe.showing import safe
 from ddp_probe.showing.layout import Link, StyledLine
 from ddp_probe.showing.paint import BAD, WARN
+from ddp_probe.wording.values import time_of
 from ddp_probe.wording.words import size
 
 # Shown elsewhere in the line, or of no use to a person.
@@ -83,12 +84,9 @@ def cut(text: str, width: int) -> str:
 
 
 def _clock(when: float) -> str:
-    """Return the time of day, UTC, with milliseconds."""
-    try:
-        thousandths = int(when * 1000)
-        return "%02d:%02d:%02d.%03d" % (*time.gmtime(thousandths // 1000)[3:6], thousandths % 1000)
-    except (OverflowError, ValueError, OSError):
-        return "--:--:--.---"
+    """Return the time of day, with milliseconds."""
+    thousandths = ".%03d" % (int(when * 1000) % 1000) if math.isfinite(when) else ""
+    return time_of(when, settings.get(settings.TZ), "%H:%M:%S" + thousandths, is_short=True) or "--:--:--.---"
 
 
 def _who(event: Dict[str, Any]) -> str:

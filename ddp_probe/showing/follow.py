@@ -105,14 +105,14 @@ class _Printer:
 
     def _report(self, diagnosis: Diagnosis, wanted: bool) -> None:
         if wanted:
-            self._print(["", "--- %s" % clock(time.time())])
+            self._print(["", "--- %s" % _time_now()])
             terminal.show(diagnosis)
             sys.stdout.flush()
 
     def _lines(self, diagnosis: Diagnosis) -> None:
-        new = [line for line in brief_form.lines(diagnosis) if line not in self._said]
+        new = [line for line in brief_form.lines(diagnosis, language.english()) if line not in self._said]
         self._said.update(new)
-        self._print(["%s  %s" % (clock(time.time()), line) for line in new])
+        self._print(["%s  %s" % (_time_now(), line) for line in new])
 
     def _print(self, lines: Sequence[str]) -> None:
         for line in lines:
@@ -124,6 +124,10 @@ class _Printer:
             translated = language.chosen(sys.stderr).text(text)
             sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(translated)[:78]))
             sys.stderr.flush()
+
+
+def _time_now() -> str:
+    return language.english().text(clock(time.time()))
 
 
 def _now(diagnosis: Diagnosis) -> Text:

@@ -80,7 +80,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     What is not in the reader's language stands below the rule's title, and below its remedy.
     """
     rule = _rule(finding)
-    if say is not ENGLISH and rule is not None and not say.has(finding.verdict):
+    if not say.is_english and rule is not None and not say.has(finding.verdict):
         yield from sentence(say.of(rule, "title"), width, style=STRONG)
     yield from sentence(paths(finding.verdict, say), width)
     if finding.confidence != HIGH:
@@ -92,7 +92,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield StyledLine("  %s" % safe.line(_at(site, paths, say)), STRONG)
         yield from source.frame(site, text, say)
     yield StyledLine("  " + say("change"), GOOD)
-    if say is not ENGLISH and rule is not None and not say.has(finding.remedy):
+    if not say.is_english and rule is not None and not say.has(finding.remedy):
         yield from paragraph(say.of(rule, "remedy"), width, 4, GOOD)
     yield from paragraph(paths(finding.remedy, say), width, 4, GOOD)
     yield from _changes(finding, diagnosis.run, width, context, say)
@@ -117,7 +117,7 @@ def _at(site: Site, paths: Paths, say: Language) -> str:
 
 def _changes(finding: Finding, run: Run, width: int, context: int, say: Language) -> Iterator[StyledLine]:
     """Yield the change of the job's source, unless that has changed; without context, only the removed and added lines."""
-    newer = source.newer(own_change.files(finding), run)
+    newer = source.newer(own_change.files(finding), run, say)
     if newer:
         yield from sentence(say("No diff: %s changed at %s, after the run began.") % newer, width, 4, WARN)
     for text in own_change.diff(finding, context) if not newer else ():
@@ -154,7 +154,7 @@ class EvidenceGroup(NamedTuple):
     def says(self, say: Language = ENGLISH, show: Show = as_it_is) -> str:
         """Return the text in the reader's language, without the rank at its beginning if that is what the group names."""
         if isinstance(self.text, Text) and self.ranks:
-            return predicate(self.text, self._names(), named(self.ranks), say.__call__, show)
+            return predicate(self.text, self._names(), named(self.ranks), say, show)
         return say.text(self.text, show)
 
     def _names(self) -> List[str]:

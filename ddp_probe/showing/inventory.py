@@ -5,12 +5,14 @@ import time
 from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ddp_probe.reading import bundled, fold_file, glance
+from ddp_probe.reading import bundled, find, fold_file, glance
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.rank_state import NO_FILE, RankState
 from ddp_probe.showing.ranks_table import hosts, who
+from ddp_probe.wording.text import say as text_of
+from ddp_probe.wording.words import command as command_of
 from ddp_probe.wording.words import moment
 
 _SHOWN = 4  # Maximum unreadable files named.
@@ -49,6 +51,10 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
         yield "clocks", say("the hosts' clocks are %.3f s apart; all times are aligned to one clock") % run.inventory.clock_spread
     for note in run.inventory.notes:
         yield "note", bundled.shown(say.text(note))
+    looks = find.looks_at(run.folders[0]) if run.is_newest and run.folders else []
+    if looks:
+        template = "attach has seen this job from outside, too: {command}"
+        yield "note", say.text(text_of(template, command=command_of("report", os.path.basename(looks[0]))))
     if run.is_newest and not run.running and age(run) > _OLD:
         yield "note", say("no path was given, so this is the newest run; a job that was started since has left none: python -m ddp_probe status")
 
@@ -70,7 +76,9 @@ def began(run: Run) -> float:
 
 def since(run: Run, say: Language = ENGLISH) -> str:
     """Say when a run began, and with which command; of the newest run, how old it is."""
-    when = say("%s, last heard of %s ago") % (moment(began(run)), _span(age(run))) if run.is_newest else moment(began(run))
+    when = say.text(moment(began(run)))
+    if run.is_newest:
+        when = say("%s, last heard of %s ago") % (when, _span(age(run)))
     words = command(run)
     return say(": ").join([when, glance.typed(words)] if words else [when])
 

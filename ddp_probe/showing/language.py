@@ -1,8 +1,13 @@
-"""The language that a person reads: DDP_PROBE_LANG, else the locale. What programs read, and what a traced process writes, is in English."""
+"""The language that a person reads: DDP_PROBE_LANG, else the locale. The zone of the times: DDP_PROBE_TZ, else the host's.
+
+What programs read, and what a traced process writes, is in English and in UTC.
+"""
 
 import os
 import re
-from typing import Any, Dict, Mapping, NamedTuple, Optional, TextIO
+from dataclasses import dataclass, replace
+from datetime import timezone, tzinfo
+from typing import Any, Dict, Mapping, Optional, TextIO
 
 from ddp_probe.shared import settings
 from ddp_probe.showing import catalogue
@@ -14,10 +19,13 @@ LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 _PLACE, _WORD = re.compile(r"\{\w*[^{}]*\}"), re.compile("[a-z]{2}")
 
 
-class Language(NamedTuple):
+@dataclass(frozen=True)
+class Language:
     """One language: it gives each text of a page, of a rule and of a run in its own words; what it lacks is English."""
 
     name: str
+    zone: Optional[tzinfo] = timezone.utc
+    """That of the times; None is the host's."""
 
     @property
     def translations(self) -> Dict[str, str]:
@@ -30,7 +38,12 @@ class Language(NamedTuple):
 
     def text(self, text: str, show: Show = as_it_is) -> str:
         """Return what a run, a rule or a check says; `show` gives the words of each value as a page has them."""
-        return self(write(text, self.__call__, show))
+        return self(write(text, self, show))
+
+    @property
+    def is_english(self) -> bool:
+        """Return whether texts need no translation."""
+        return self.name == ENGLISH.name
 
     def has(self, text: str) -> bool:
         """Tell whether a text can be written in this language: it and all that it names, but for what has no words."""
@@ -59,10 +72,16 @@ CHINESE = Language("zh")
 
 
 def chosen(stream: Optional[TextIO] = None, environ: Optional[Mapping[str, str]] = None) -> Language:
-    """Return the language of this reader; a stream that cannot show Chinese gets English, not escapes."""
+    """Return the language and the zone of this reader; a stream that cannot show Chinese gets English."""
     env = os.environ if environ is None else environ
     word = settings.get(settings.LANG, env) or next((env[name] for name in LOCALE if env.get(name)), "")
-    return CHINESE if word.lower().startswith("zh") and _shows_chinese(stream) else ENGLISH
+    language = CHINESE if word.lower().startswith("zh") and _shows_chinese(stream) else ENGLISH
+    return replace(language, zone=settings.get(settings.TZ, env))
+
+
+def english() -> Language:
+    """Return English with the times of this reader, for lines that a person reads beside those of the job."""
+    return replace(ENGLISH, zone=settings.get(settings.TZ))
 
 
 def _shows_chinese(stream: Optional[TextIO]) -> bool:

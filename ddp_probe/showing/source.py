@@ -78,19 +78,19 @@ def rows(site: Site, source: Source) -> List[SourceRow]:
     ]
 
 
-def newer(files: Sequence[str], run: Run) -> Optional[Tuple[str, str]]:
+def newer(files: Sequence[str], run: Run, say: Language = ENGLISH) -> Optional[Tuple[str, str]]:
     """Return the first of these files that has changed since the run began, and when; None if none has."""
     began = _began(run)
     for file in files if began else ():
         job_file = job_source.read(absolute(file, run))
         if job_file is not None and job_file.changed > began:
-            return os.path.basename(file), clock(job_file.changed)
+            return os.path.basename(file), say.text(clock(job_file.changed))
     return None
 
 
 def changed(source: Source, say: Language = ENGLISH) -> str:
     """Say that the file is newer than the run."""
-    return say("changed at %s, after the run began: the line may have moved") % clock(source.newer)
+    return say("changed at %s, after the run began: the line may have moved") % say.text(clock(source.newer))
 
 
 def absolute(path: str, run: Run) -> str:

@@ -9,7 +9,7 @@ from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import ERROR, Finding
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
-from ddp_probe.showing import brief_form, safe
+from ddp_probe.showing import brief_form, language, safe
 from ddp_probe.showing.paths import Paths
 from ddp_probe.wording.text import about, say
 from ddp_probe.wording.words import listed, named
@@ -30,14 +30,14 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
     A file is named in full the first time only: the line is one of many on stderr.
     """
-    shortened = Paths(diagnosis.run)
+    shortened, reader = Paths(diagnosis.run), language.english()
     errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
     if errors:
-        return [brief_form.finding(replace(errors[0], verdict=shortened(errors[0].verdict)))]
+        return [brief_form.finding(replace(errors[0], verdict=shortened(errors[0].verdict, reader)))]
     works = [finding for finding in diagnosis.findings if finding.slug in _WORKS]
     if works:
-        return [_note(replace(works[0], verdict=shortened(works[0].verdict)))]
-    places = shortened(_places(diagnosis.run))
+        return [_note(replace(works[0], verdict=shortened(works[0].verdict, reader)))]
+    places = shortened(_places(diagnosis.run), reader)
     return [safe.line("Undecided: %s." % places, brief_form.LONGEST)] if places else []
 
 

@@ -7,11 +7,24 @@ from typing import Iterator, List, Optional, TextIO
 
 from ddp_probe.judging import site_rule_draft
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
+from ddp_probe.judging.rule import ERROR
 from ddp_probe.reading.model import Run
-from ddp_probe.showing import brief_form, found, inventory, language, paint, ranks_table, remedies
+from ddp_probe.showing import (
+    brief_form,
+    event_line,
+    found,
+    inventory,
+    language,
+    pager,
+    paint,
+    ranks_table,
+    remedies,
+    safe,
+    source,
+)
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, paragraph, sentence, wrap
-from ddp_probe.showing.paint import GOOD, QUIET, STRONG, WARN
+from ddp_probe.showing.paint import BAD, GOOD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import RankState, last_files, rank_states
 from ddp_probe.wording.words import named
@@ -21,10 +34,45 @@ _REASONS = 8  # Maximum reasons shown.
 
 
 def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
-    """Print the report in the reader's language, with the terminal's colours, links and width, or 80 columns without a terminal."""
-    paths = Paths(diagnosis.run, GLUE)
-    page = lines(diagnosis, paint.width(), paths, say=language.chosen(stream or sys.stdout))
-    paint.write(_linked(page, diagnosis.run, paths) if paint.links(stream or sys.stdout) else page, stream)
+    """Print the report with the terminal's colours, links and width, or 80 columns without a terminal."""
+    paint.write(_page(diagnosis, stream or sys.stdout), stream)
+
+
+def show_paged(diagnosis: Diagnosis) -> None:
+    """Print the report, through a pager if it is longer than the terminal."""
+    pager.write(_page(diagnosis, sys.stdout))
+
+
+def show_sum(diagnosis: Diagnosis) -> None:
+    """Print the last line of the report alone."""
+    paint.write([last_line(diagnosis, paint.width(), language.chosen(sys.stdout))])
+
+
+def _page(diagnosis: Diagnosis, stream: TextIO) -> List[StyledLine]:
+    paths, say = Paths(diagnosis.run, GLUE), language.chosen(stream)
+    page = lines(diagnosis, paint.width(), paths, say=say)
+    if stream.isatty() and pager.is_longer(page):  # Else the verdict is on the screen.
+        page += [StyledLine(""), last_line(diagnosis, paint.width(), say)]
+    return list(_linked(page, diagnosis.run, paths)) if paint.links(stream) else page
+
+
+def last_line(diagnosis: Diagnosis, width: int, say: Language = ENGLISH) -> StyledLine:
+    """Return the report in one line, cut to the width: the rule, the ranks, the place and what to change."""
+    if diagnosis.verdict == CLEAR:
+        return StyledLine(event_line.cut(_clear(diagnosis, say), width), GOOD)
+    if not diagnosis.findings:
+        reason = diagnosis.undecided[0].because if diagnosis.undecided else ""
+        text = say("undecided") + say(": ") + say.text(reason)
+        return StyledLine(event_line.cut(safe.line(text), width), WARN)
+    finding = diagnosis.findings[0]
+    site = source.own_line(finding)
+    place = "%s:%d" % (os.path.basename(site.file), site.line) if site is not None else ""
+    who = say.text(named(finding.ranks)) if finding.ranks else ""
+    more = say("and %d more") % (len(diagnosis.findings) - 1) if len(diagnosis.findings) > 1 else ""
+    change = Paths(diagnosis.run)(finding.remedy, say)
+    parts = ["%s %s" % (finding.id, finding.slug), who, more, place, change]
+    text = safe.line("  ".join(part for part in parts if part))
+    return StyledLine(event_line.cut(text, width), WARN if finding.severity != ERROR else BAD)
 
 
 def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, say: Language = ENGLISH) -> List[StyledLine]:

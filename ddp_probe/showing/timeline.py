@@ -31,6 +31,7 @@ from ddp_probe.showing.spans import (
     start,
 )
 from ddp_probe.showing.spans import TimeSpan as Span
+from ddp_probe.wording.text import say
 
 __all__ = ["CALLS", "COLLECTIVE", "END", "FAILURE", "FINDING", "HANG", "KINDS", "LANES", "PHASE", "Lane", "Mark", "Span", "Timeline", "timeline"]
 
@@ -79,9 +80,8 @@ class _Lanes:
         self._finding_marks: Dict[str, List[Mark]] = {}
         for finding in diagnosis.findings:
             for evidence in filter(attrgetter("file"), finding.evidence):
-                mark = Mark(
-                    0.0, FINDING, "%s %s: %s" % (finding.id, finding.slug, evidence.text), LogLine(evidence.file, evidence.line), evidence.site
-                )
+                name = say("{rule} {slug}: {text}", rule=finding.id, slug=finding.slug, text=evidence.text)
+                mark = Mark(0.0, FINDING, name, LogLine(evidence.file, evidence.line), evidence.site)
                 self._finding_marks.setdefault(evidence.file, []).append(mark)
 
     def lane(self, process: LoggedProcess) -> Lane:

@@ -13,9 +13,10 @@ from ddp_probe.judging.rule import Evidence
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import inventory, safe
+from ddp_probe.showing import inventory, language, safe
 from ddp_probe.showing.forms import Chunks
 from ddp_probe.showing.timeline import COLLECTIVE, HANG, PHASE, Lane, Span, Timeline, timeline
+from ddp_probe.wording.text import say
 from ddp_probe.wording.words import counted
 
 _NAMES = {PHASE: "phases", COLLECTIVE: "collectives", HANG: "standstill"}
@@ -185,7 +186,7 @@ class _Args:
         if span.number:
             args["number"] = span.number
         if span.detail:
-            args["detail"] = safe.line(span.detail, _LONGEST)
+            args["detail"] = safe.line(language.english().text(span.detail), _LONGEST)
         if not span.ended:
             args["ended"] = False
         args.update({name: True for name in ("failed", "guilty") if getattr(span, name)})
@@ -204,7 +205,14 @@ class _Args:
 
 
 def _instant(kind: str, name: str, when: int, number: int) -> _Event:
-    return {"ph": "i", "name": safe.line(name, _LONGEST), "cat": kind, "ts": when, "pid": number, "tid": number * _TRACKS + 1}
+    return {
+        "ph": "i",
+        "name": safe.line(language.english().text(name), _LONGEST),
+        "cat": kind,
+        "ts": when,
+        "pid": number,
+        "tid": number * _TRACKS + 1,
+    }
 
 
 def _findings(diagnosis: Diagnosis, times: Timeline, texts: Set[str], numbers: List[int], args: _Args) -> Iterator[_Event]:
@@ -213,9 +221,10 @@ def _findings(diagnosis: Diagnosis, times: Timeline, texts: Set[str], numbers: L
     if not numbers and diagnosis.findings:
         yield _metadata("process_name", number, {"name": "the run, which has no times"})
     for finding in diagnosis.findings:
-        name = "%s %s: " % (finding.id, finding.slug)
-        if not any(text.startswith(name) for text in texts):
+        begins = "%s %s: " % (finding.id, finding.slug)
+        if not any(text.startswith(begins) for text in texts):
+            name = say("{rule} {slug}: {text}", rule=finding.id, slug=finding.slug, text=finding.verdict)
             when = micros(min(max(finding.when, times.begin), times.end) - times.begin)
             first = next(iter(finding.evidence), Evidence())
             places = args.places(first.site, LogLine(first.file, first.line))
-            yield {**_instant("finding", name + finding.verdict, when, number), "s": "g", "args": places}
+            yield {**_instant("finding", name, when, number), "s": "g", "args": places}

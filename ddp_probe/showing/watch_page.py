@@ -110,7 +110,8 @@ def table_lines(look: Look, run: str, width: int, most: int = ROWS, say: Languag
 
 def _title(look: Look, run: str, say: Language) -> str:
     over = say(", all ended") if look.over else ""
-    return safe.line("%s  %s%s%s%s" % (clock(look.when), run, say(", "), say.counted(len(look.ranks), "rank"), over))
+    when, ranks = say.text(clock(look.when)), say.counted(len(look.ranks), "rank")
+    return safe.line("%s  %s%s%s%s" % (when, run, say(", "), ranks, over))
 
 
 def _table(table: Sequence[Row], width: int, say: Language) -> Iterator[StyledLine]:

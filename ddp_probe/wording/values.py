@@ -1,16 +1,20 @@
-"""What a text may name: ranks, places, sizes, times, lists, quotations. Each is written for a language, and given to programs as it is."""
+"""What a text may name: ranks, places, sizes, times, lists, quotations. Programs get each as it is."""
 
 import math
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 if TYPE_CHECKING:  # A command that runs without the packages of the readers says something, too.
     from ddp_probe.shared.schema import Site
 
 _OF_WORDS = ("capital", "clause")
+_LATEST = 1e11  # The year 5138.
 _HAN, _MARKS = ("\u3400", "\u9fff"), "，。：；、！？（）《》"
 Translate = Callable[[str], str]
-"""Gives a template in the reader's language; without a translation, the English one."""
+"""Gives a template in the reader's language; without a translation, the English one.
+
+If it has a `zone`, times are in that, else in UTC.
+"""
 Show = Callable[[Any, str], str]
 """Gives the words of a value, such as a place, as a page shows them."""
 
@@ -147,7 +151,7 @@ class Duration(Value):
 
 
 class Moment(Value):
-    """A time of the clock, UTC; what a damaged file claims may be no time."""
+    """A time of the clock, in the reader's zone; what a damaged file claims may be no time."""
 
     def __init__(self, when: float, with_day: bool = False) -> None:
         self._when, self._with_day = when, with_day
@@ -157,14 +161,28 @@ class Moment(Value):
 
     def written(self, translate: Translate) -> str:
         """Return hours, minutes and seconds; with the day if asked for."""
-        if not 0 <= self._when < 1e11:
-            return translate("an unknown time")
-        form = "%Y-%m-%d %H:%M:%S UTC" if self._with_day else "%H:%M:%S UTC"
-        return datetime.fromtimestamp(self._when, tz=timezone.utc).strftime(form)
+        form = "%Y-%m-%d %H:%M:%S" if self._with_day else "%H:%M:%S"
+        zone = getattr(translate, "zone", timezone.utc)
+        return time_of(self._when, zone, form) or translate("an unknown time")
 
     def fact(self) -> Dict[str, Any]:
         """Return the seconds since 1970."""
         return {"time": self._when}
+
+
+def time_of(when: float, zone: Optional[tzinfo], form: str, is_short: bool = False) -> str:
+    """Return a time with its offset: 21:23:44+08:00, 13:23:44 UTC; empty if it is not a time.
+
+    Without a zone, it is that of the host. There is no space in front of an offset, at which a
+    line could be broken. The short form of UTC is 13:23:44Z.
+    """
+    if not 0 <= when < _LATEST:
+        return ""
+    moment = datetime.fromtimestamp(when, tz=timezone.utc).astimezone(zone)
+    digits = moment.strftime("%z")
+    utc = "Z" if is_short else " UTC"
+    offset = "%s:%s" % (digits[:3], digits[3:5])
+    return moment.strftime(form) + (offset if moment.utcoffset() else utc)
 
 
 class Quote(Value):

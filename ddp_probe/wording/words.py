@@ -77,12 +77,12 @@ def cut(text: str, limit: int) -> Text:
 
 
 def clock(when: float) -> Text:
-    """Return a time as hours, minutes and seconds, UTC; what a damaged file claims may be no time."""
+    """Return a time as hours, minutes and seconds; what a damaged file claims may be no time."""
     return say("{it}", it=Moment(when))
 
 
 def moment(when: float) -> Text:
-    """Return a time with its day, UTC."""
+    """Return a time with its day."""
     return say("{it}", it=Moment(when, with_day=True))
 
 

@@ -228,11 +228,11 @@ def test_following_ends_with_the_job(made, clean_env):
         file.write(event(2)[:20])
         file.flush()
         made(rank00001=[event(3, 1)])
-        assert process.stdout.readline().split()[:2] == ["18:00:03.500", "r1"]
+        assert process.stdout.readline().split()[:2] == ["18:00:03.500Z", "r1"]
         file.write(event(2)[20:] + event(4, event="process.end"))
     assert process.stdout.readline().startswith("18:00:02")
     made(rank00001=[event(3, 1), event(5, 1, event="process.end")])
-    assert [line.split()[0] for line in process.stdout] == ["18:00:04.500", "18:00:05.500"]
+    assert [line.split()[0] for line in process.stdout] == ["18:00:04.500Z", "18:00:05.500Z"]
     assert (process.stderr.read(), process.wait(60)) == ("", 0)
     process.stdout.close()
     process.stderr.close()

@@ -21,6 +21,7 @@ def test_one_host_and_the_files_of_its_run(gather, whole_run, whole_report, tmp_
     split(whole_run, tmp_path, "1234")
     done = gather("--logs", "--json")
     assert without_paths(done.stdout) == whole_report, done.stderr
+    assert "This launch has one host: there is nothing to fetch." in done.stderr
     kept = tmp_path / (whole_run.name + ".gathered")
     (logs,) = (kept / "logs").iterdir()
     originals = {path.relative_to(whole_run): path.read_bytes() for path in whole_run.rglob("*") if path.is_file()}
@@ -59,6 +60,17 @@ def test_ranks_of_one_host_and_of_one_folder(clean_env, whole_run, whole_report,
     assert re.search(r"\(rank [01]\) has the same files as another host\n", first.stderr)
     assert [done.returncode for done in (first, second, third)] == [1, 1, 1]
     assert second.stdout + third.stdout == ""
+
+
+def test_a_launch_of_one_host_does_not_ask_its_agent(clean_env, whole_run, tmp_path):
+    """At a port at which no agent listens, as with MASTER_PORT 0, the report comes at once."""
+    root = split(whole_run, tmp_path, "1234")
+    launch = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    env = clean_env(DDP_PROBE_DIR=str(root), TORCHELASTIC_USE_AGENT_STORE="True", **launch)
+    done = ended(start(["-m", "ddp_probe", "gather"], ["--json"], env))
+    assert "This launch has one host: there is nothing to fetch." in done.stderr
+    assert "could not be asked" not in done.stderr
+    assert done.returncode == 1
 
 
 def _free_job():

@@ -123,7 +123,8 @@ def _from_agent(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str
 def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[[int, int, str], None]) -> Iterator[Came]:
     """Act as rank 0: yield what has arrived. The ranks wait until they receive the exit code, which the caller sets."""
     at = where(environ)
-    key = agent_key(environ, "gather")
+    key = agent_key(environ, "gather") if at.world > 1 else ""
+    is_alone = at.world == 1
     at = at._replace(token=fresh_token()) if key else at
     listening = _listening(at, anywhere=bool(key))
     port = int(listening.getsockname()[1])
@@ -135,6 +136,9 @@ def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[
         if key:
             _from_agent(at, key, request.seconds, environ, port)
         came = _taken(hub, request, child.is_alive, draw)
+        if is_alone:
+            alone = "This launch has one host: there is nothing to fetch. 'report' reads the run where it is."
+            came.remarks.insert(0, say(alone))
         yield came
     finally:
         failed = sys.exc_info()[1]

@@ -107,7 +107,7 @@ def _part(finding: Finding, diagnosis: Diagnosis, quotes: Quotes, say: Language)
         found.weaker(finding, diagnosis, say) if finding.confidence != HIGH else "",
         place,
         [_source_line(row) for row in source.rows(site, there)] if site is not None and there is not None else [],
-        source.changed(there) if there is not None and there.newer else "",
+        source.changed(there, say) if there is not None and there.newer else "",
         list(blocks(paths(finding.remedy, say))),
         _diff(finding) if there is None or not there.newer else [],
         own_change.shell(finding) if there is None or not there.newer else [],

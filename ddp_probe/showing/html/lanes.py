@@ -1,7 +1,6 @@
 """The run over time: a lane for each rank, with what it did as bars, and the same in words for those who do not see them."""
 
 import os
-from datetime import datetime, timezone
 from math import floor, log10
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -12,7 +11,7 @@ from ddp_probe.showing.html.placed_spans import PlacedSpan, placed
 from ddp_probe.showing.html.quotes import LineLink, Quotes
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Span, Timeline, timeline
-from ddp_probe.wording.words import size
+from ddp_probe.wording.words import moment, size
 from ddp_probe.wording.words import spans as rank_spans
 
 _TICKS = 8
@@ -64,14 +63,6 @@ def seconds(number: float) -> str:
         return "%.3g s" % number
     whole = int(number)
     return "%d min %02d s" % (whole // 60, whole % 60) if number < 7200 else "%d h %02d min" % (whole // 3600, whole // 60 % 60)
-
-
-def date_of(when: float) -> str:
-    """Return a time as date and time of day, UTC; empty if there is none."""
-    try:
-        return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if when > 0 else ""
-    except (OverflowError, ValueError, OSError):
-        return ""
 
 
 # The words of the lanes: on their bars, in the bars' tooltips, and in the table.
@@ -225,7 +216,7 @@ def part(diagnosis: Diagnosis, quotes: Quotes, say: Language = ENGLISH) -> Lanes
         length,
         drawn,
         _busy(times, length),
-        date_of(times.begin),
+        say.text(moment(times.begin)) if times.begin > 0 else "",
         seconds(length),
         len({lane.host for lane in times.lanes if lane.host}) > 1,
     )
@@ -301,7 +292,8 @@ def _bar(placed_span: PlacedSpan, scale: TimeScale, say: Language) -> LaneBar:
 
 def _mark(mark: Mark, scale: TimeScale, say: Language) -> LaneMark:
     kind = "failure" if mark.kind == FAILURE else mark.kind
-    return LaneMark(scale.at(mark.when), kind, say(WORDS["mark_time"]) % (mark.name, seconds(mark.when - scale.begin)))
+    title = say(WORDS["mark_time"]) % (say.text(mark.name), seconds(mark.when - scale.begin))
+    return LaneMark(scale.at(mark.when), kind, title)
 
 
 def _memory(lane: Lane, scale: TimeScale, row: int, say: Language) -> List[LaneBar]:
