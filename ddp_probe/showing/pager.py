@@ -46,9 +46,13 @@ def _paged(command: List[str], page: Sequence[StyledLine]) -> bool:
     except OSError:
         return False
     text = paint.text(page, sys.stdout).encode("utf-8", "backslashreplace")
+    if process.stdin is not None:
+        # The pager may end before it has read all.
+        with contextlib.suppress(OSError, KeyboardInterrupt), process.stdin:
+            process.stdin.write(text)
     while True:
         with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is for the pager, which ends with q.
-            process.communicate(text)
+            process.wait()
             return True
 
 

@@ -21,7 +21,7 @@ from ddp_probe.cli import commands, modules
         (["run", "torchrun", "-n=2", "a b.py"], "The command to run follows two dashes.", "python -m ddp_probe run -- torchrun -n=2 'a b.py'"),
         (["run", "--dir", "x", "python", "t.py"], "The command to run follows two dashes.", "python -m ddp_probe run --dir x -- python t.py"),
         (["report", "--jsn"], "Unrecognized arguments: --jsn.", "Did you mean --json? 'python -m ddp_probe report --help' lists its arguments."),
-        (["report", "--nope"], "Unrecognized arguments: --nope.", "'python -m ddp_probe report --help' lists its arguments."),
+        (["report", "--wrong"], "Unrecognized arguments: --wrong.", "'python -m ddp_probe report --help' lists its arguments."),
         (["logs", "--ranks"], "Unrecognized arguments: --ranks.", "Did you mean --rank? 'python -m ddp_probe logs --help' lists its arguments."),
         (["help", "statsu"], "Unknown command 'statsu'.", "Did you mean 'python -m ddp_probe status'?"),
     ],

@@ -125,7 +125,11 @@ def test_memory_of_the_reader_is_bounded() -> None:
     assert (quiet.code, quiet.why, quiet.out) == (0, "", b"x" * 99_999 + b"\n")
 
 
-_STARTS = {"subprocess": {"shared/child_process.py"}, "posix_spawn": {"traced/record/brief.py"}, "exec": {"cli/run.py"}}
+_STARTS = {
+    "subprocess": {"shared/child_process.py", "showing/pager.py"},
+    "posix_spawn": {"traced/record/brief.py"},
+    "exec": {"cli/run.py"},
+}
 
 
 def _starts() -> Iterator[Tuple[str, str]]:
@@ -143,8 +147,12 @@ def _starts() -> Iterator[Tuple[str, str]]:
                     yield "exec", name
 
 
-def test_all_children_are_started_by_one_class() -> None:
-    """The package starts programs in one module, and the launcher's reader of runs, which has a bound of its own, in another."""
+def test_children_are_started_in_one_place_each() -> None:
+    """The package starts programs in one module.
+
+    Another one starts the launcher's reader of runs, which has a bound of its own, and a third one the pager,
+    which has the terminal until a person ends it.
+    """
     found: Dict[str, Set[str]] = {}
     for how, name in _starts():
         found.setdefault(how, set()).add(name)

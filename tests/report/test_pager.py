@@ -36,6 +36,21 @@ def test_a_long_report_goes_through_the_pager(run: str, env: Dict[str, str]) -> 
     assert lines[-2:] == ["", _SUM]
 
 
+def test_an_interrupt_is_for_the_pager(run: str, env: Dict[str, str], tmp_path: Path) -> None:
+    """Ctrl-C in a pager does not end the report, which would leave the pager alone with the terminal."""
+    script = tmp_path / "interrupted.py"
+    interrupt = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(0.5); print('STILL THERE')"
+    script.write_text("import sys; sys.stdin.read()\n%s\n" % interrupt, encoding="utf-8")
+    code, screen = in_terminal(["report", run], {**env, "PAGER": "%s %s" % (sys.executable, script)}, 80, 24)
+    assert (code, screen.split()) == (1, ["STILL", "THERE"])
+
+
+def test_a_pager_may_end_before_it_has_read_all(run: str, env: Dict[str, str]) -> None:
+    """Of a page that nobody reads to its end, no error is printed."""
+    code, screen = in_terminal(["report", run], {**env, "PAGER": "true"}, 80, 24)
+    assert (code, screen.strip()) == (1, "")
+
+
 @pytest.mark.parametrize("how", ["option", "empty", "cat", "pipeline", "dumb", "absent"])
 def test_a_report_without_a_pager_ends_with_its_sum(run: str, env: Dict[str, str], how: str) -> None:
     """With each way to turn the pager off, the page is printed, and the sum is in view."""
