@@ -267,6 +267,11 @@ def _unknown(alike: Sequence[Failed]) -> Text:
 
 def _traceback(alike: Sequence[Failed]) -> Text:
     ranks, first = _ranks(alike), alike[0]
+    if first.process is None:  # A plain log has no events.
+        if first.site:
+            template = "Start at {where}; the whole traceback is in {log}."
+            return say(template, where=place(first.site), log=_line_of_log(first))
+        return say("Start at its last line; the whole traceback is in {log}.", log=_line_of_log(first))
     logs = command("logs", "--rank", str(ranks[0])) if ranks else command("logs")
     if first.site:
         template = "Start at {where}; the whole traceback is in {log}, and {logs} shows what was done before."

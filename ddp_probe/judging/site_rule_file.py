@@ -207,6 +207,7 @@ def _check(site_rule: SiteRule) -> None:
     for problem in problems(_with_verdict(site_rule.RULE, verdict)):
         raise RefusedRuleError(problem.why, "zh", problem.text)
     for printed in site_rule.RULE.printed:
+        _check_places(site_rule, printed.pattern)
         _check_cost("match", printed.pattern)
         _check_cost("beside", printed.beside)
         _check_cost("unless", printed.unless)
@@ -220,6 +221,17 @@ def _check(site_rule: SiteRule) -> None:
 
 def _with_verdict(rule: Rule, verdict: str) -> Rule:
     return rule._replace(printed=tuple(printed._replace(says=verdict) for printed in rule.printed))
+
+
+def _check_places(site_rule: SiteRule, pattern: str) -> None:
+    """Refuse a place such as {host} in a text that is shown as it is written."""
+    rule = site_rule.RULE
+    for group in re.compile(pattern).groupindex:
+        for key, text in (("title", rule.title), ("remedy", rule.remedy)):
+            place = "{%s}" % group
+            if place in text or place in site_rule.chinese.get(text, ""):
+                template = "{key} has the place {place}, which only verdict can have."
+                raise RefusedRuleError(say(template, key=key, place=quoted(place)), key)
 
 
 def _check_cost(key: str, pattern: str) -> None:

@@ -166,6 +166,8 @@ def test_a_rule_of_the_site_yields_to_ours(site: Path) -> None:
         ({"match": "'%s'" % ("OddError" * 100)}, "A text of match has more than 500 characters.", 5),
         ({"verdict": '"{what.__class__.__mro__}"'}, "No group of the pattern has the name what._", 2),
         ({"verdict": '"{what!r:>99999999}"'}, "No group of the pattern has the name what.", 2),
+        ({"title": '"Odd {what}."'}, "title has the place {what}, which only verdict can have.", 1),
+        ({"remedy": '"Do {what}."'}, "remedy has the place {what}, which only verdict can have.", 3),
         ({"title": r'"\u001b]0;gotcha\u0007"'}, "title has characters that control a terminal.", 1),
         ({"remedy": r'"safe \u202e"'}, "remedy has characters that control a terminal.", 3),
         ({"restart": '"always"'}, "'always' is not a valid word for a restart: no, yes, ", 4),
