@@ -8,8 +8,8 @@ jq.
 
 A line has: time with its zone (Z is UTC), rank (L: a launcher), event and
 phase, the important fields, and the line of the job. In a terminal it is cut to
-the width; in a pipe it is complete. Times are by each host's own clock;
-'report' aligns them.
+the width; in a pipe it is complete, unless -w says how wide it may be. Times
+are by each host's own clock; 'report' aligns them.
 
 Coverage (probe.coverage), and calls that the ledger has too (dist.collective),
 are shown only with --raw, if they failed, or if --event names them.
@@ -46,6 +46,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
 _PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
 _LEFT_OUT = ("probe.coverage", "dist.collective")
+_NARROWEST = 40  # Columns.
 _NAMED = 30  # Maximum event names listed if nothing matches.
 
 COMMAND = Command(
@@ -68,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TIME", help="a time, or -5m")
     parser.add_argument("--errors", action="store_true", help="only failures and warnings")
     parser.add_argument("--follow", action="store_true", help="continue with new lines while the job runs")
-    parser.add_argument("--raw", action="store_true", help="the original JSON lines")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--raw", action="store_true", help="the original JSON lines")
+    columns = "cut each line to at most this width, as in 'logs -w 120 | less'"
+    forms.add_argument("-w", "--width", metavar="COLUMNS", help=columns)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, paths: List[str]) -> int:
     files = _files(paths)
     choice = _Choice(ranks_of(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
-    show = _printer(args.raw)
+    show = _printer(args.raw, _columns(args.width))
     read = _print(files, choice, show, quiet=args.follow)
     if args.follow:
         _follow(paths or [os.path.dirname(files[0])], read, choice, show)
@@ -196,18 +200,27 @@ def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
     return True
 
 
-def _printer(raw: bool) -> Callable[[Any], None]:
+def _columns(width: Optional[str]) -> int:
+    """Return how wide a line may be: what was asked for, or the terminal's width; 0 if there is no bound."""
+    if width is not None:
+        if not re.fullmatch(r"[0-9]{1,6}", width) or int(width) < _NARROWEST:
+            what = say("{text} is not a valid width.", text=repr(width))
+            template = "Write -w and a number of columns, {least} at least."
+            raise UsageError(what, say(template, least=_NARROWEST))
+        return int(width)
+    return max(shutil.get_terminal_size().columns, _NARROWEST) if sys.stdout.isatty() else 0
+
+
+def _printer(raw: bool, width: int) -> Callable[[Any], None]:
     from ddp_probe.reading.events import fields
     from ddp_probe.showing import event_line, paint, safe
     from ddp_probe.showing.masker import Masker
 
-    terminal = sys.stdout.isatty()
-    if raw and not terminal:
+    if raw and not sys.stdout.isatty():
         return _copy
     if raw:
         masker = Masker(os.environ)
         return lambda entry: print(safe.visible(masker.event(entry.line).decode("utf-8", "backslashreplace").rstrip("\n")))
-    width = max(shutil.get_terminal_size().columns, 40) if terminal else 0
     if not width and not paint.colours(sys.stdout):
         return lambda entry: print(event_line.line(entry.when, fields(entry.line)))
     return lambda entry: paint.write([event_line.styled(entry.when, fields(entry.line), width)])

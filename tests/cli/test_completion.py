@@ -18,7 +18,7 @@ from ddp_probe.doctor import checks
 from ddp_probe.judging import rules
 
 # Metavars for text that no shell can know.
-_FREE_TEXT = {"PID", "B", "D", "N", "S", "TIME"}
+_FREE_TEXT = {"PID", "B", "COLUMNS", "D", "N", "S", "TIME"}
 
 
 def _absent(shell: str) -> Any:

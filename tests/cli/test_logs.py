@@ -86,6 +86,24 @@ def test_in_a_terminal_a_line_is_as_wide_as_it(recorded, clean_env, columns):
     assert next(line for line in lines if "ddp.init begin" in line).endswith("_rank.py:25")
 
 
+def test_in_a_pipe_a_line_is_as_wide_as_asked(logs, recorded):
+    """-w cuts what goes to `less`, as a terminal would, and nothing without it."""
+    wide, cut = (logs(recorded, *words).stdout.splitlines() for words in ((), ("-w", "72")))
+    assert len(wide) == len(cut)
+    assert max(map(len, cut)) <= 72 < max(map(len, wide))
+
+
+@pytest.mark.parametrize("width", ["39", "-1", "wide", "1e3", ""])
+def test_a_width_is_a_number_of_columns(logs, recorded, width):
+    """Anything else is refused in two lines, with what to write."""
+    done = logs(recorded, "-w", width)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "%r is not a valid width." % width,
+        "  what to do: Write -w and a number of columns, 40 at least.",
+    ]
+
+
 def test_raw_is_byte_for_byte(recorded, clean_env):
     """--raw prints the very lines of the logs, and besides the records of ledgers alone."""
     command = [sys.executable, "-m", "ddp_probe", "logs", str(recorded), "--raw"]

@@ -25,6 +25,7 @@ OVER = {
     "cli/explain.py _unknown": "the id that a person typed",
     "cli/explain.py _word": "a word that a person is looking for",
     "cli/logs.py _FILE": "the name of a file",
+    "cli/logs.py _columns": "a width that a person typed",
     "cli/logs.py _since": "a time that a person typed",
     "cli/logs.py add_arguments": "a time that a person typed",
     "showing/found.py _NUMBER": "the values of a text, one at a time: numbers of devices and in quotes",
