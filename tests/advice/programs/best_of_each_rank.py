@@ -23,7 +23,7 @@ def main():
             best = error
             dist.barrier()
     dist.destroy_process_group()
-    print("kept", best, flush=True)
+    print("kept %s\n" % best, end="", flush=True)  # In one write: both ranks print at once.
 
 
 main()

@@ -31,7 +31,7 @@ def main():
             inputs[0, 0] = float("inf")
         made += step(model, optimizer, inputs)
     dist.destroy_process_group()
-    print("made", made, "steps", flush=True)
+    print("made %d steps\n" % made, end="", flush=True)  # In one write: both ranks print at once.
 
 
 main()
