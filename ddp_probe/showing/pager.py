@@ -24,7 +24,10 @@ def write(page: Sequence[StyledLine]) -> None:
 
 def pager(environ: Mapping[str, str]) -> List[str]:
     """Return the command of the pager; empty if there is none, or nobody at a terminal for it."""
-    words = shlex.split(environ.get("PAGER", "less"))
+    try:
+        words = shlex.split(environ.get("PAGER", "less"))
+    except ValueError:  # A quotation without an end.
+        return []
     is_usable = sys.stdin.isatty() and sys.stdout.isatty() and environ.get("TERM", "dumb") != "dumb"
     if not is_usable or environ.get("CI") or words[:1] == ["cat"]:
         return []

@@ -51,7 +51,7 @@ def test_a_pager_may_end_before_it_has_read_all(run: str, env: Dict[str, str]) -
     assert (code, screen.strip()) == (1, "")
 
 
-@pytest.mark.parametrize("how", ["option", "empty", "cat", "pipeline", "dumb", "absent"])
+@pytest.mark.parametrize("how", ["option", "empty", "cat", "pipeline", "dumb", "absent", "open quotation"])
 def test_a_report_without_a_pager_ends_with_its_sum(run: str, env: Dict[str, str], how: str) -> None:
     """With each way to turn the pager off, the page is printed, and the sum is in view."""
     changes = {
@@ -59,6 +59,7 @@ def test_a_report_without_a_pager_ends_with_its_sum(run: str, env: Dict[str, str
         "empty": ("PAGER", ""),
         "cat": ("PAGER", "cat"),
         "absent": ("PAGER", "no-such-pager"),
+        "open quotation": ("PAGER", "less '"),
         "pipeline": ("CI", "true"),
         "dumb": ("TERM", "dumb"),
     }
