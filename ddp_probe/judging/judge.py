@@ -153,11 +153,12 @@ def _beside(of_texts: List[Finding], findings: List[Finding], rules: "dict[str, 
 
 def _with_site_rules(findings: List[Finding], run: Run, rules: "dict[str, Rule]") -> List[Finding]:
     """Ask the site's own rules: they answer what ours leave open, and yield if one of ours names a cause."""
-    site_rules.note_refused(run)
+    of_site = site_rules.loaded()
+    site_rules.note_refused(run, of_site.refused)
     answers: List[Finding] = []
     for plain in (False, True):
         if not answers:
-            asked = [list(printed.by_text(rule.RULE, run, plain)) for rule in site_rules.loaded().rules]
+            asked = [list(printed.by_text(rule.RULE, run, plain)) for rule in of_site.rules]
             answers = _weigh(list(chain.from_iterable(asked)))
     if not answers:
         return findings

@@ -5,6 +5,7 @@ They are in the folder of DDP_PROBE_RULES, and in packages that name one by an e
 """
 
 import os
+import sys
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -60,9 +61,8 @@ def chinese() -> Dict[str, str]:
     return texts
 
 
-def note_refused(run: Run) -> None:
+def note_refused(run: Run, refused: Sequence[RefusedFile]) -> None:
     """Say in the inventory which files of the site are refused."""
-    refused = loaded().refused
     template = "Not a rule of the site: {place}: {why}"
     notes = [say(template, place=quoted(file.place), why=file.why) for file in refused[:_NOTED]]
     if len(refused) > _NOTED:
@@ -78,10 +78,14 @@ def state() -> Tuple[_SeenFile, ...]:
 def folders() -> List[str]:
     """Return the folders of this site: that of the setting, and those of packages. Nothing is imported."""
     own = settings.get(settings.RULES)
-    places = [own] if own else []
-    for _, _, value in entry_points([_GROUP]):
-        places.append(_folder_of(value.strip()) or value.strip())
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys([*([own] if own else []), *_of_packages(tuple(map(str, sys.path)))]))
+
+
+@lru_cache(maxsize=1)
+def _of_packages(_: Tuple[str, ...]) -> Tuple[str, ...]:
+    """Return the folders that packages on sys.path name; to look for them takes a millisecond."""
+    values = [value.strip() for _, _, value in entry_points([_GROUP])]
+    return tuple(_folder_of(value) or value for value in values)
 
 
 def _folder_of(package: str) -> str:
